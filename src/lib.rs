@@ -1,0 +1,7 @@
+//! `sweep`: a Linux-kernel-aware parameter sweep harness for sockets.
+//!
+//! It answers one question: *what do these socket settings do to latency and throughput, on this kernel, and why?*
+//!
+//! Data flows one way through the rooms below; `tests/layering.rs` fails on an import against that direction.
+
+pub mod units;

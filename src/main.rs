@@ -1,0 +1,3 @@
+//! The `sweep` program: everything is in the library.
+
+fn main() {}
