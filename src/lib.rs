@@ -4,4 +4,6 @@
 //!
 //! Data flows one way through the rooms below; `tests/layering.rs` fails on an import against that direction.
 
+pub mod measurement;
+pub mod settings;
 pub mod units;

@@ -1,1 +1,43 @@
-//! Units.
+//! Quantities as people write and read them: bytes, spans of time, bit rates. Imports no other room.
+
+mod bytes;
+mod choice;
+mod rate;
+mod span;
+
+pub(crate) use choice::choice;
+
+pub use bytes::{Bytes, ParseBytesError};
+pub use rate::BitRate;
+pub use span::{ParseSpanError, Span};
+
+/// Writes `value` with three significant digits and no trailing noise: `4.67`, `31.3`, `202`, `1.00`.
+fn three_digits(value: f64) -> String {
+    let decimals = if value >= 99.95 {
+        0
+    } else if value >= 9.995 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.decimals$}")
+}
+
+/// Divides `value` by the largest unit that it reaches and writes it with three significant digits.
+///
+/// Rounding may reach the next unit (`999.9 µs` is `1.00 ms`, never `1000 µs`).
+fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+    for (index, &(size, name)) in units.iter().enumerate() {
+        if value >= size || index + 1 == units.len() {
+            let text = three_digits(value / size);
+            if index > 0 {
+                let (larger, larger_name) = units[index - 1];
+                if value / size >= 999.5 && (larger / size - 1000.0).abs() < f64::EPSILON {
+                    return format!("{} {larger_name}", three_digits(value / larger));
+                }
+            }
+            return format!("{text} {name}");
+        }
+    }
+    three_digits(value)
+}

@@ -1,0 +1,124 @@
+//! What one repeat of a cell yields: plain data, carried from a workload through the backends into a record.
+//! Imports `units` only.
+
+mod distribution;
+
+pub use distribution::{Distribution, Recorder};
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::choice;
+
+choice! {
+    /// How a repeat ended. Only the first kind has figures; none of the others ever shows as a zero.
+    Outcome {
+        /// It ran to its end and the figures stand.
+        Measured = "measured",
+        /// Its deadline passed; what had arrived until then is told.
+        TimedOut = "timed-out",
+        /// The kernel refused the combination.
+        Invalid = "invalid",
+        /// This machine cannot do it.
+        Skipped = "skipped",
+        /// Something broke that is neither the combination's fault nor the machine's lack.
+        #[default] Failed = "failed",
+    }
+}
+
+choice! {
+    /// What the kernel made of a buffer size, by the rule of `sock_setsockopt` (net/core/sock.c):
+    /// `max(2 × min(asked, limit), minimum)`.
+    Verdict {
+        /// Nothing was asked.
+        #[default] Default = "default",
+        /// Twice what was asked.
+        Doubled = "doubled",
+        /// The smallest size this kernel gives, which is more than twice what was asked.
+        Raised = "raised to the minimum",
+        /// Twice `net.core.rmem_max`.
+        ClampedRmem = "clamped by rmem_max",
+        /// Twice `net.core.wmem_max`.
+        ClampedWmem = "clamped by wmem_max",
+        /// Neither of these: an emulated or a changed kernel.
+        Unlike = "unlike the rule",
+    }
+}
+
+/// The figures of one repeat. A figure that was not measured is `None`, never 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Measurement {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why, for every outcome but `measured`.
+    pub reason: Option<String>,
+    /// From before the first send to after the last echo (or, for a stream bounded by bytes, the last arrival).
+    pub completion_ns: Option<u64>,
+    /// Application bits delivered per second: of an echo one way over its completion, of a stream at its receiver.
+    pub goodput_bps: Option<u64>,
+    /// Application bytes that arrived: echoes at the client, or a stream at its receiver. Known for time-outs too.
+    pub delivered_bytes: Option<u64>,
+    /// Each chunk's own round trip, echo only.
+    pub chunk_latency_ns: Option<Distribution>,
+    /// What it cost to make the namespaces and the link. Not part of any other figure.
+    pub setup_ns: Option<u64>,
+    /// The client's end.
+    pub client: End,
+    /// The server's end.
+    pub server: End,
+}
+
+impl Measurement {
+    /// A repeat without figures.
+    pub fn without_figures(outcome: Outcome, reason: impl Into<String>) -> Self {
+        Self { outcome, reason: Some(reason.into()), ..Self::default() }
+    }
+}
+
+/// What one end of the connection was given and used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct End {
+    /// The receive buffer.
+    pub rcvbuf: Buffer,
+    /// The send buffer.
+    pub sndbuf: Buffer,
+    /// The no-delay switch.
+    pub nodelay: Switch,
+    /// CPU time of this end's thread in user mode, from before the first send to after the last arrival.
+    pub cpu_user_ns: Option<u64>,
+    /// The same in the kernel.
+    pub cpu_system_ns: Option<u64>,
+    /// Times the thread gave up the processor by itself.
+    pub voluntary_switches: Option<u64>,
+    /// Times the processor was taken from it.
+    pub involuntary_switches: Option<u64>,
+}
+
+/// One buffer of one end, in bytes as `getsockopt` says them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Buffer {
+    /// Asked with `setsockopt`, or `None` where no call was made.
+    pub asked: Option<u64>,
+    /// Read after it was set, before the connection. On the server's end: of the socket that listens for TCP, of the
+    /// association's own socket for one-to-one SCTP.
+    pub initial: Option<u64>,
+    /// Read at the end.
+    #[serde(rename = "final")]
+    pub end: Option<u64>,
+    /// Largest size seen between.
+    pub peak: Option<u64>,
+    /// What the kernel made of the request.
+    pub verdict: Option<Verdict>,
+}
+
+/// A switch of one end: asked and as the kernel has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Switch {
+    /// Asked with `setsockopt`, or `None` where no call was made.
+    pub asked: Option<bool>,
+    /// Read back.
+    pub given: Option<bool>,
+}

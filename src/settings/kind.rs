@@ -1,0 +1,252 @@
+//! Kinds of value: what a key accepts, and what to say when it is given something else.
+
+use std::fmt;
+
+use crate::units::{Bytes, Span};
+
+use super::Value;
+
+/// A named bound, so that a typo cannot eat the machine. The name stands in the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Name of the cap, such as `MAX_CHUNK_SIZE`.
+    pub name: &'static str,
+    /// Largest value allowed.
+    pub max: u64,
+}
+
+/// What a key accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `true` or `false`; `"default"` too where the flag is set.
+    Switch {
+        /// Whether `"default"` is a value.
+        or_default: bool,
+    },
+    /// A whole number.
+    Count {
+        /// Smallest value allowed.
+        min: u64,
+        /// Largest value allowed.
+        limit: Limit,
+        /// Whether `"default"` is a value.
+        or_default: bool,
+    },
+    /// A number of bytes: a whole number, or text with a unit.
+    Size {
+        /// Smallest value allowed.
+        min: u64,
+        /// Largest value allowed.
+        limit: Limit,
+        /// Whether `"default"` is a value.
+        or_default: bool,
+    },
+    /// Text with a unit of time.
+    Span {
+        /// Smallest value allowed, in nanoseconds.
+        min: u64,
+        /// Largest value allowed, in nanoseconds.
+        limit: Limit,
+    },
+    /// One of a set of words.
+    Choice(&'static [&'static str]),
+    /// Any text that is not empty.
+    Text,
+}
+
+/// Why a value is not accepted, and what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// What is wrong with the value, naming it.
+    pub message: String,
+    /// What to write instead.
+    pub fix: String,
+}
+
+impl Rejection {
+    fn new(message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { message: message.into(), fix: fix.into() }
+    }
+}
+
+impl Kind {
+    /// Checks a value as typed and returns it in canonical form: sizes in bytes, spans in their exact form.
+    ///
+    /// # Errors
+    /// What is wrong with it and what to write instead, when the key does not take it.
+    pub fn check(&self, typed: &Value) -> Result<Value, Rejection> {
+        if typed.is_default() && self.takes_default() {
+            return Ok(typed.clone());
+        }
+        match (self, typed) {
+            (Self::Switch { .. }, Value::Bool(_)) | (Self::Text, Value::Text(_)) => match typed.text() {
+                Some(text) if text.trim().is_empty() => {
+                    Err(Rejection::new("this text is empty", "write something, or leave the key out"))
+                }
+                _ => Ok(typed.clone()),
+            },
+            (Self::Count { min, limit, .. }, Value::Int(number)) => {
+                within(*number, *min, *limit, |n| n.to_string()).map(|()| typed.clone())
+            }
+            (Self::Size { min, limit, .. }, Value::Int(number)) => {
+                within(*number, *min, *limit, exact_size).map(|()| typed.clone())
+            }
+            (Self::Size { min, limit, .. }, Value::Text(text)) => {
+                let Bytes(bytes) = text.parse().map_err(|error: crate::units::ParseBytesError| {
+                    Rejection::new(error.to_string(), self.expected())
+                })?;
+                within(bytes, *min, *limit, exact_size).map(|()| Value::Int(bytes))
+            }
+            (Self::Span { min, limit }, Value::Text(text)) => {
+                let span: Span = text.parse().map_err(|error: crate::units::ParseSpanError| {
+                    Rejection::new(error.to_string(), self.expected())
+                })?;
+                within(span.0, *min, *limit, |ns| Span(ns).exact()).map(|()| Value::Text(span.exact()))
+            }
+            (Self::Span { .. }, Value::Int(number)) => Err(Rejection::new(
+                format!("`{number}` has no unit of time"),
+                format!("write \"{number}s\" or \"{number}ms\""),
+            )),
+            (Self::Choice(names), Value::Text(text)) if names.contains(&text.as_str()) => Ok(typed.clone()),
+            (Self::Choice(names), Value::Text(text)) => Err(Rejection::new(
+                format!("`{text}` is not one of {}", list(names)),
+                nearest(text, names).map_or_else(|| self.expected(), |near| format!("did you mean \"{near}\"?")),
+            )),
+            (Self::Switch { .. }, Value::Text(text)) if text == "true" || text == "false" => {
+                Err(Rejection::new(format!("`\"{text}\"` is text"), format!("write {text} without quotes")))
+            }
+            _ => Err(Rejection::new(format!("`{typed}` is not {}", self.noun()), self.expected())),
+        }
+    }
+
+    /// Whether `"default"` is a value of this kind.
+    pub const fn takes_default(&self) -> bool {
+        matches!(
+            self,
+            Self::Switch { or_default: true }
+                | Self::Count { or_default: true, .. }
+                | Self::Size { or_default: true, .. }
+        )
+    }
+
+    /// What the kind is called in a message: `a size`, `a whole number`.
+    pub const fn noun(&self) -> &'static str {
+        match self {
+            Self::Switch { .. } => "a switch",
+            Self::Count { .. } => "a whole number",
+            Self::Size { .. } => "a size",
+            Self::Span { .. } => "a span of time",
+            Self::Choice(_) => "one of the words allowed here",
+            Self::Text => "a text",
+        }
+    }
+
+    /// What to write, as a sentence for help lines and documentation.
+    pub fn expected(&self) -> String {
+        let default = if self.takes_default() { ", or \"default\" to let the kernel decide" } else { "" };
+        match self {
+            Self::Switch { .. } => format!("write true or false{default}"),
+            Self::Count { min, limit, .. } => format!("write a whole number from {min} to {}{default}", limit.max),
+            Self::Size { min, limit, .. } => {
+                format!(
+                    "write a size from {} to {}, such as 1024 or \"64KiB\"{default}",
+                    exact_size(*min),
+                    exact_size(limit.max)
+                )
+            }
+            Self::Span { limit, .. } => {
+                format!("write a span of time up to {}, such as \"180s\" or \"10ms\"", Span(limit.max).exact())
+            }
+            Self::Choice(names) => format!("write one of {}", list(names)),
+            Self::Text => "write a text in quotes".to_owned(),
+        }
+    }
+
+    /// How a value of this kind is shown in tables: sizes with units, `true` and `false` as `on` and `off`.
+    pub fn show(&self, value: &Value) -> String {
+        match (self, value) {
+            (Self::Size { .. }, Value::Int(bytes)) => Bytes(*bytes).to_string(),
+            (Self::Switch { .. }, Value::Bool(switch)) => if *switch { "on" } else { "off" }.to_owned(),
+            _ => value.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.noun())
+    }
+}
+
+/// Sizes in messages, as they would be typed: `64KiB`, `2304`.
+fn exact_size(bytes: u64) -> String {
+    if bytes > 0 && bytes.is_multiple_of(1024) { Bytes(bytes).to_string().replace(' ', "") } else { bytes.to_string() }
+}
+
+/// Checks a number against its bounds.
+fn within(number: u64, min: u64, limit: Limit, show: impl Fn(u64) -> String) -> Result<(), Rejection> {
+    if number < min {
+        return Err(Rejection::new(
+            format!("`{}` is too small", show(number)),
+            format!("the smallest value is {}", show(min)),
+        ));
+    }
+    if number > limit.max {
+        return Err(Rejection::new(
+            format!("`{}` is beyond {} ({})", show(number), limit.name, show(limit.max)),
+            format!("use {} at most", show(limit.max)),
+        ));
+    }
+    Ok(())
+}
+
+/// The names, quoted and joined.
+fn list(names: &[&str]) -> String {
+    names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+}
+
+/// The name that was probably meant.
+pub(super) fn nearest<'a>(typed: &str, names: &[&'a str]) -> Option<&'a str> {
+    names
+        .iter()
+        .map(|name| (strsim::jaro_winkler(&typed.to_lowercase(), name), *name))
+        .filter(|(score, _)| *score > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Limit};
+    use crate::settings::Value;
+
+    const SIZE: Kind = Kind::Size { min: 1, limit: Limit { name: "MAX_CHUNK_SIZE", max: 16 << 20 }, or_default: false };
+
+    #[test]
+    fn a_size_is_canonical() {
+        assert_eq!(SIZE.check(&Value::Text("64KiB".into())), Ok(Value::Int(65536)));
+        assert_eq!(SIZE.show(&Value::Int(65536)), "64 KiB");
+    }
+
+    #[test]
+    fn bounds_name_the_cap() {
+        let error = SIZE.check(&Value::Int(1 << 30)).expect_err("too large");
+        assert_eq!(error.message, "`1GiB` is beyond MAX_CHUNK_SIZE (16MiB)");
+        let error = SIZE.check(&Value::Int(0)).expect_err("too small");
+        assert_eq!(error.fix, "the smallest value is 1");
+    }
+
+    #[test]
+    fn default_only_where_it_is_taken() {
+        assert!(SIZE.check(&Value::kernel_default()).is_err());
+    }
+
+    #[test]
+    fn a_slip_gets_the_nearest_word() {
+        let kind = Kind::Choice(&["one-to-one", "one-to-many"]);
+        let error = kind.check(&Value::Text("one-to-meny".into())).expect_err("a slip");
+        assert_eq!(error.fix, "did you mean \"one-to-many\"?");
+        let quoted = Kind::Switch { or_default: false }.check(&Value::Text("true".into())).expect_err("quoted");
+        assert_eq!(quoted.fix, "write true without quotes");
+    }
+}

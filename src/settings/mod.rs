@@ -1,0 +1,288 @@
+//! What decides a cell: its settings, and the table of keys that set them. Plain data; imports `units` only.
+//!
+//! Everything that can be set has one [`Key`] in [`KEYS`]: its path in a sweep file, its kind of value, its default and how
+//! it reaches [`Settings`]. Sections of a sweep file, axes, `--set` and the id of a cell all go through that table.
+
+mod axes;
+mod keys;
+mod kind;
+mod value;
+
+pub use axes::Axes;
+pub use keys::{
+    KEYS, Key, MAX_BUFFER, MAX_CHUNK_SIZE, MAX_CHUNKS, MAX_DURATION, MAX_MTU, MAX_STREAM_BYTES, canonical, find, names,
+};
+pub use kind::{Kind, Limit, Rejection};
+pub use value::Value;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Bytes, Span, choice};
+
+choice! {
+    /// Which clock a cell is measured by.
+    Clock {
+        /// Virtual in an emulated guest, real elsewhere.
+        #[default] Auto = "auto",
+        /// The machine's own clock.
+        Real = "real",
+        /// A guest's clock that counts instructions: one nanosecond each, idle time skipped.
+        Virtual = "virtual",
+    }
+}
+
+choice! {
+    /// What lies between the two ends.
+    Topology {
+        /// Two network namespaces joined by a veth pair.
+        #[default] Veth = "veth",
+        /// One network namespace and its loopback interface.
+        Loopback = "loopback",
+    }
+}
+
+choice! {
+    /// The version of the Internet protocol.
+    Family {
+        /// IPv4.
+        #[default] Ipv4 = "ipv4",
+        /// IPv6.
+        Ipv6 = "ipv6",
+    }
+}
+
+choice! {
+    /// What the two ends do.
+    Work {
+        /// A burst of chunks, each sent back.
+        #[default] Echo = "echo",
+        /// Bytes one way, for a time or up to a number of bytes.
+        Stream = "stream",
+    }
+}
+
+choice! {
+    /// The transport protocol.
+    Protocol {
+        /// TCP (RFC 9293).
+        #[default] Tcp = "tcp",
+        /// SCTP (RFC 9260).
+        Sctp = "sctp",
+    }
+}
+
+choice! {
+    /// How an SCTP socket relates to associations (RFC 6458, section 2.1).
+    Style {
+        /// One association a socket (`SOCK_STREAM`).
+        #[default] OneToOne = "one-to-one",
+        /// Many associations a socket (`SOCK_SEQPACKET`).
+        OneToMany = "one-to-many",
+    }
+}
+
+choice! {
+    /// Which way a stream flows.
+    Direction {
+        /// From the client to the server.
+        #[default] Upload = "upload",
+        /// From the server to the client.
+        Download = "download",
+    }
+}
+
+/// Everything that decides a cell. The timeout, the number of repeats and their order do not: they belong to the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Where it runs.
+    pub kernel: Kernel,
+    /// What lies between the two ends.
+    pub link: Link,
+    /// What the two ends do.
+    pub workload: Workload,
+    /// Socket options of the client's end.
+    pub client: Socket,
+    /// Socket options of the server's end.
+    pub server: Socket,
+}
+
+/// Where a cell runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kernel {
+    /// `auto`, `host`, `debian:6.12`, an exact package version, or a path.
+    pub image: String,
+    /// Which clock measures.
+    pub clock: Clock,
+}
+
+impl Default for Kernel {
+    fn default() -> Self {
+        Self { image: "auto".to_owned(), clock: Clock::Auto }
+    }
+}
+
+/// What lies between the two ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// Veth or loopback.
+    pub topology: Topology,
+    /// IPv4 or IPv6.
+    pub family: Family,
+    /// Largest packet in bytes, or `None` for the kernel's own (1500 on veth, 65536 on loopback).
+    pub mtu: Option<u32>,
+}
+
+/// What the two ends do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workload {
+    /// Echo or stream.
+    pub kind: Work,
+    /// The transport protocol.
+    pub protocol: Protocol,
+    /// SCTP only: one-to-one or one-to-many.
+    pub style: Style,
+    /// Echo only: chunks in the burst.
+    pub chunk_count: u32,
+    /// Bytes handed to each send call.
+    pub chunk_size: u32,
+    /// Bytes offered to each receive call.
+    pub read_size: u32,
+    /// Stream only: which way.
+    pub direction: Direction,
+    /// Stream only: how long the sender sends. `None` where `bytes` bounds it instead.
+    pub duration: Option<Span>,
+    /// Stream only: how much the sender sends.
+    pub bytes: Option<Bytes>,
+    /// Stream only: time from the first arrival that is left out of the goodput.
+    pub omit: Span,
+}
+
+impl Workload {
+    /// How long a stream sends when the file names neither `duration` nor `bytes`.
+    pub const DEFAULT_DURATION: Span = Span(1_000_000_000);
+
+    /// Bytes in one burst of an echo, one way.
+    pub const fn burst_bytes(&self) -> u64 {
+        self.chunk_count as u64 * self.chunk_size as u64
+    }
+
+    /// How long a stream sends; `None` where it is bounded by [`Workload::bytes`].
+    pub fn stream_duration(&self) -> Option<Span> {
+        self.duration.or_else(|| self.bytes.is_none().then_some(Self::DEFAULT_DURATION))
+    }
+}
+
+impl Default for Workload {
+    fn default() -> Self {
+        Self {
+            kind: Work::Echo,
+            protocol: Protocol::Tcp,
+            style: Style::OneToOne,
+            chunk_count: 32,
+            chunk_size: 64,
+            read_size: 65536,
+            direction: Direction::Upload,
+            duration: None,
+            bytes: None,
+            omit: Span(0),
+        }
+    }
+}
+
+/// Socket options of one end. `None` is `"default"`: the option is not set and the kernel decides.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Socket {
+    /// `SO_RCVBUF`.
+    pub rcvbuf: Option<Bytes>,
+    /// `SO_SNDBUF`.
+    pub sndbuf: Option<Bytes>,
+    /// `TCP_NODELAY` or `SCTP_NODELAY`.
+    pub nodelay: Option<bool>,
+}
+
+/// Two or more settings that cannot go together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Conflict {
+    /// Paths of the keys that clash, the one to blame first.
+    pub keys: &'static [&'static str],
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub fix: &'static str,
+}
+
+impl Settings {
+    /// Every combination of settings in this cell that no kernel could make sense of.
+    ///
+    /// `set` tells whether the file, an axis or the command line names a key of that path.
+    pub fn conflicts(&self, set: &dyn Fn(&str) -> bool) -> Vec<Conflict> {
+        let mut found = Vec::new();
+        let mut add = |keys, message: String, fix| found.push(Conflict { keys, message, fix });
+        let work = &self.workload;
+        if work.protocol != Protocol::Sctp && set("workload.style") {
+            add(
+                &["workload.style", "workload.protocol"],
+                format!("`style` is for sctp, and the protocol is {}", work.protocol),
+                "leave `style` out, or set protocol = \"sctp\"",
+            );
+        }
+        if work.kind == Work::Stream && set("workload.chunk_count") {
+            add(
+                &["workload.chunk_count", "workload.kind"],
+                "a stream has no `chunk_count`".to_owned(),
+                "bound a stream with `workload.duration` or `workload.bytes`",
+            );
+        }
+        if work.kind == Work::Echo {
+            for key in ["workload.duration", "workload.bytes", "workload.omit", "workload.direction"] {
+                if set(key) {
+                    add(
+                        match key {
+                            "workload.duration" => &["workload.duration", "workload.kind"],
+                            "workload.bytes" => &["workload.bytes", "workload.kind"],
+                            "workload.omit" => &["workload.omit", "workload.kind"],
+                            _ => &["workload.direction", "workload.kind"],
+                        },
+                        format!("an echo has no `{}`", key.trim_start_matches("workload.")),
+                        "set kind = \"stream\", or shape the echo with `chunk_count` and `chunk_size`",
+                    );
+                }
+            }
+        }
+        if work.duration.is_some() && work.bytes.is_some() {
+            add(
+                &["workload.bytes", "workload.duration"],
+                "a stream is bounded by `duration` or by `bytes`, not by both".to_owned(),
+                "leave one of them out",
+            );
+        }
+        if let Some(duration) = work.stream_duration()
+            && work.kind == Work::Stream
+            && work.omit >= duration
+        {
+            add(
+                &["workload.omit", "workload.duration"],
+                format!("leaving out the first {} of a stream of {} leaves nothing to measure", work.omit, duration),
+                "make `omit` shorter than `duration`",
+            );
+        }
+        if let Some(mtu) = self.link.mtu
+            && self.link.family == Family::Ipv6
+            && mtu < 1280
+        {
+            add(
+                &["link.mtu", "link.family"],
+                format!("IPv6 needs an MTU of at least 1280 (RFC 8200, section 5), and {mtu} is asked"),
+                "raise `mtu` to 1280 or more, or use family = \"ipv4\"",
+            );
+        }
+        if self.kernel.clock == Clock::Virtual && self.kernel.image == "host" {
+            add(
+                &["kernel.clock", "kernel.image"],
+                "the host's own kernel runs in real time".to_owned(),
+                "use image = \"auto\" or a kernel such as \"debian:6.12\" with clock = \"virtual\"",
+            );
+        }
+        found
+    }
+}
