@@ -6,4 +6,5 @@
 
 pub mod measurement;
 pub mod settings;
+pub mod sys;
 pub mod units;

@@ -171,9 +171,9 @@ const WORKLOAD: [Key; 10] = [
         path: "workload.chunk_size",
         short: Some("chunk_size"),
         kind: CHUNK,
-        about: "bytes handed to each send call",
-        set: |settings, value| settings.workload.chunk_size = narrow(value),
-        get: Some(|settings| Value::Int(settings.workload.chunk_size.into())),
+        about: "bytes handed to each send call (64 for an echo and 16 KiB for a stream where it is not given)",
+        set: |settings, value| settings.workload.chunk_size = Some(narrow(value)),
+        get: Some(|settings| or_default(settings.workload.chunk_size, |size| Value::Int(size.into()))),
     },
     Key {
         path: "workload.read_size",

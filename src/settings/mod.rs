@@ -143,8 +143,8 @@ pub struct Workload {
     pub style: Style,
     /// Echo only: chunks in the burst.
     pub chunk_count: u32,
-    /// Bytes handed to each send call.
-    pub chunk_size: u32,
+    /// Bytes handed to each send call; `None` for the usual size of the kind, see [`Workload::chunk_bytes`].
+    pub chunk_size: Option<u32>,
     /// Bytes offered to each receive call.
     pub read_size: u32,
     /// Stream only: which way.
@@ -161,9 +161,17 @@ impl Workload {
     /// How long a stream sends when the file names neither `duration` nor `bytes`.
     pub const DEFAULT_DURATION: Span = Span(1_000_000_000);
 
+    /// Bytes handed to each send call: 64 for an echo and 16 KiB for a stream unless the file says otherwise.
+    pub fn chunk_bytes(&self) -> u32 {
+        self.chunk_size.unwrap_or(match self.kind {
+            Work::Echo => 64,
+            Work::Stream => 16 << 10,
+        })
+    }
+
     /// Bytes in one burst of an echo, one way.
-    pub const fn burst_bytes(&self) -> u64 {
-        self.chunk_count as u64 * self.chunk_size as u64
+    pub fn burst_bytes(&self) -> u64 {
+        u64::from(self.chunk_count) * u64::from(self.chunk_bytes())
     }
 
     /// How long a stream sends; `None` where it is bounded by [`Workload::bytes`].
@@ -179,7 +187,7 @@ impl Default for Workload {
             protocol: Protocol::Tcp,
             style: Style::OneToOne,
             chunk_count: 32,
-            chunk_size: 64,
+            chunk_size: None,
             read_size: 65536,
             direction: Direction::Upload,
             duration: None,

@@ -1,0 +1,119 @@
+//! Processes and threads: what they used, and how they end.
+
+use std::io;
+use std::mem;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use super::check;
+
+/// What a thread has used since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// CPU time in user mode, in nanoseconds (the kernel counts microseconds).
+    pub user_ns: u64,
+    /// CPU time in the kernel, in nanoseconds.
+    pub system_ns: u64,
+    /// Times it gave up the processor by itself.
+    pub voluntary_switches: u64,
+    /// Times the processor was taken from it.
+    pub involuntary_switches: u64,
+}
+
+impl Usage {
+    #[must_use]
+    /// What was used since an `earlier` reading.
+    pub const fn since(self, earlier: Self) -> Self {
+        Self {
+            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
+            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
+            voluntary_switches: self.voluntary_switches.saturating_sub(earlier.voluntary_switches),
+            involuntary_switches: self.involuntary_switches.saturating_sub(earlier.involuntary_switches),
+        }
+    }
+}
+
+/// What the calling thread has used (`getrusage(2)` with `RUSAGE_THREAD`).
+///
+/// # Errors
+/// None that a Linux kernel is known to give.
+pub fn thread_usage() -> io::Result<Usage> {
+    // SAFETY: all-zero is a valid `rusage`.
+    let mut usage: libc::rusage = unsafe { mem::zeroed() };
+    // SAFETY: `usage` is valid for writes during the call.
+    check(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) })?;
+    let nanoseconds = |time: libc::timeval| {
+        u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_usec).unwrap_or(0) * 1000
+    };
+    Ok(Usage {
+        user_ns: nanoseconds(usage.ru_utime),
+        system_ns: nanoseconds(usage.ru_stime),
+        voluntary_switches: u64::try_from(usage.ru_nvcsw).unwrap_or(0),
+        involuntary_switches: u64::try_from(usage.ru_nivcsw).unwrap_or(0),
+    })
+}
+
+/// Makes a child die with the thread that starts it, also when that is killed (`PR_SET_PDEATHSIG`), and keeps the
+/// terminal's Ctrl-C from it (a process group of its own), so that only this program decides when it ends.
+pub fn bind_to_parent(command: &mut Command) -> &mut Command {
+    command.process_group(0);
+    // SAFETY: the closure runs between fork and exec and makes two system calls, both async-signal-safe.
+    unsafe {
+        command.pre_exec(|| {
+            check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+            Ok(())
+        })
+    }
+}
+
+/// The kernel's release, version and machine (`uname(2)`): `6.12.117-cloud-amd64`, `#1 SMP …`, `x86_64`.
+///
+/// # Errors
+/// None that a Linux kernel is known to give.
+pub fn kernel_name() -> io::Result<KernelName> {
+    // SAFETY: all-zero is a valid `utsname`.
+    let mut name: libc::utsname = unsafe { mem::zeroed() };
+    // SAFETY: `name` is valid for writes during the call.
+    check(unsafe { libc::uname(&raw mut name) })?;
+    let text = |field: &[libc::c_char]| -> String {
+        let bytes: Vec<u8> = field.iter().take_while(|&&c| c != 0).map(|&c| c.cast_unsigned()).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    Ok(KernelName { release: text(&name.release), version: text(&name.version), machine: text(&name.machine) })
+}
+
+/// What `uname(2)` says of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelName {
+    /// `uname -r`.
+    pub release: String,
+    /// `uname -v`.
+    pub version: String,
+    /// `uname -m`.
+    pub machine: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{kernel_name, thread_usage};
+
+    #[test]
+    fn usage_of_this_thread_grows() {
+        let before = thread_usage().expect("usage");
+        let mut sum = 0u64;
+        while thread_usage().expect("usage").since(before).user_ns
+            + thread_usage().expect("usage").since(before).system_ns
+            < 5_000_000
+        {
+            sum = std::hint::black_box(sum.wrapping_add(1));
+        }
+        let other = std::thread::spawn(|| thread_usage().expect("usage")).join().expect("joined");
+        assert!(other.user_ns + other.system_ns < 5_000_000, "only the calling thread is counted");
+    }
+
+    #[test]
+    fn the_kernel_has_a_name() {
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("proc is mounted");
+        assert_eq!(kernel_name().expect("uname").release, release.trim());
+    }
+}
