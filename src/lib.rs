@@ -4,7 +4,9 @@
 //!
 //! Data flows one way through the rooms below; `tests/layering.rs` fails on an import against that direction.
 
+pub mod backend;
 pub mod measurement;
 pub mod settings;
 pub mod sys;
 pub mod units;
+pub mod workload;

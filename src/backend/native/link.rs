@@ -1,0 +1,189 @@
+//! The link between the two namespaces, made over netlink: a veth pair, or loopback.
+
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressHeaderFlags};
+use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute};
+use rtnetlink::{Handle, LinkMessageBuilder, LinkUnspec, LinkVeth};
+
+use crate::measurement::Outcome;
+use crate::settings::{Family, Link, Topology};
+use crate::workload::Addresses;
+
+/// The name of each end's interface in its own namespace.
+const NAME: &str = "sweep0";
+/// Its index there: namespaces are new, so it is free, and need not be looked up.
+const INDEX: u32 = 7;
+/// The index of the loopback interface in every namespace (`LOOPBACK_IFINDEX`).
+const LOOPBACK_INDEX: u32 = 1;
+
+/// Addresses for benchmarks of network devices (198.18.0.0/15, RFC 2544 and RFC 6890).
+const CLIENT_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
+const SERVER_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+/// Unique local addresses (`fd00::/8`, RFC 4193).
+const CLIENT_V6: Ipv6Addr = Ipv6Addr::new(0xfd73, 0x7765, 0x6570, 0, 0, 0, 0, 2);
+const SERVER_V6: Ipv6Addr = Ipv6Addr::new(0xfd73, 0x7765, 0x6570, 0, 0, 0, 0, 1);
+
+/// Why the namespaces or the link could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// A namespace could not be made or entered.
+    #[error(
+        "no network namespace could be made: {0}; run as root, allow user namespaces, or use a guest with kernel.image"
+    )]
+    Namespace(io::Error),
+    /// The kernel refused a part of the link.
+    #[error("the kernel refuses {what}: {error}")]
+    Refused {
+        /// Which part.
+        what: String,
+        /// What the kernel said.
+        error: rtnetlink::Error,
+    },
+    /// A netlink socket could not be opened.
+    #[error("no netlink socket could be opened: {0}")]
+    Netlink(io::Error),
+    /// The thread of the other end is gone.
+    #[error("the other end's thread ended before the link stood")]
+    OtherEnd,
+}
+
+impl LinkError {
+    /// Which outcome this is.
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Self::Namespace(_) => Outcome::Skipped,
+            Self::Refused { error, .. } => match code(error) {
+                Some(libc::EOPNOTSUPP | libc::EPERM) => Outcome::Skipped,
+                Some(_) => Outcome::Invalid,
+                None => Outcome::Failed,
+            },
+            Self::Netlink(_) | Self::OtherEnd => Outcome::Failed,
+        }
+    }
+}
+
+/// The error number in a netlink answer.
+fn code(error: &rtnetlink::Error) -> Option<i32> {
+    match error {
+        rtnetlink::Error::NetlinkError(message) => message.code.map(|code| -code.get()),
+        _ => None,
+    }
+}
+
+/// The addresses of both ends.
+pub(super) fn addresses(link: &Link) -> Addresses {
+    match (link.topology, link.family) {
+        (Topology::Veth, Family::Ipv4) => Addresses { client: CLIENT_V4.into(), server: SERVER_V4.into() },
+        (Topology::Veth, Family::Ipv6) => Addresses { client: CLIENT_V6.into(), server: SERVER_V6.into() },
+        (Topology::Loopback, Family::Ipv4) => {
+            Addresses { client: Ipv4Addr::LOCALHOST.into(), server: Ipv4Addr::LOCALHOST.into() }
+        }
+        (Topology::Loopback, Family::Ipv6) => {
+            Addresses { client: Ipv6Addr::LOCALHOST.into(), server: Ipv6Addr::LOCALHOST.into() }
+        }
+    }
+}
+
+/// Makes the veth pair, its far end in the client's namespace, and sets up the near end. Called in the server's namespace.
+pub(super) fn make_server(link: &Link, client: BorrowedFd<'_>) -> Result<(), LinkError> {
+    with_netlink(async |handle| {
+        handle
+            .link()
+            .add(veth(link, client))
+            .execute()
+            .await
+            .map_err(|error| LinkError::Refused { what: describe(link), error })?;
+        set_up(&handle, addresses(link).server).await
+    })
+}
+
+/// Sets up the far end of the veth pair. Called in the client's namespace.
+pub(super) fn make_client(link: &Link) -> Result<(), LinkError> {
+    with_netlink(async |handle| set_up(&handle, addresses(link).client).await)
+}
+
+/// Sets up loopback as the link.
+pub(super) fn make_loopback(link: &Link) -> Result<(), LinkError> {
+    with_netlink(async |handle| {
+        let mut message = LinkUnspec::new_with_index(LOOPBACK_INDEX).up();
+        if let Some(mtu) = link.mtu {
+            message = message.mtu(mtu);
+        }
+        handle
+            .link()
+            .set(message.build())
+            .execute()
+            .await
+            .map_err(|error| LinkError::Refused { what: describe(link), error })
+    })
+}
+
+/// The request that makes both ends at once, each with its index, name and MTU, the far one in the client's namespace.
+fn veth(link: &Link, client: BorrowedFd<'_>) -> netlink_packet_route::link::LinkMessage {
+    let end = |mut attributes: Vec<LinkAttribute>| {
+        attributes.push(LinkAttribute::IfName(NAME.to_owned()));
+        attributes.extend(link.mtu.map(LinkAttribute::Mtu));
+        attributes
+    };
+    let mut far = LinkMessageBuilder::<LinkUnspec>::new().build();
+    far.header.index = INDEX;
+    far.attributes = end(vec![LinkAttribute::NetNsFd(client.as_raw_fd())]);
+    let mut near = LinkMessageBuilder::<LinkVeth>::new_with_info_kind(InfoKind::Veth)
+        .set_info_data(InfoData::Veth(InfoVeth::Peer(far)))
+        .build();
+    near.header.index = INDEX;
+    near.attributes = end(near.attributes);
+    near
+}
+
+/// What a link is called in messages.
+fn describe(link: &Link) -> String {
+    match link.mtu {
+        Some(mtu) => format!("a {} link with an MTU of {mtu}", link.topology),
+        None => format!("a {} link", link.topology),
+    }
+}
+
+/// Brings the interface and loopback up and gives the interface its address.
+async fn set_up(handle: &Handle, address: IpAddr) -> Result<(), LinkError> {
+    let refused = |what: &str| {
+        let what = what.to_owned();
+        |error| LinkError::Refused { what, error }
+    };
+    for index in [LOOPBACK_INDEX, INDEX] {
+        handle
+            .link()
+            .set(LinkUnspec::new_with_index(index).up().build())
+            .execute()
+            .await
+            .map_err(refused("to bring an interface up"))?;
+    }
+    let prefix = if address.is_ipv6() { 64 } else { 24 };
+    let mut request = handle.address().add(INDEX, address, prefix);
+    if address.is_ipv6() {
+        // Without this the address cannot be used for a second, while the kernel looks for duplicates (RFC 4862).
+        let message = request.message_mut();
+        message.header.flags |= AddressHeaderFlags::Nodad;
+        message.attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
+    }
+    request.execute().await.map_err(refused(&format!("the address {address}")))
+}
+
+/// Runs `work` with a netlink socket of the calling thread's namespace.
+fn with_netlink<F>(work: impl FnOnce(Handle) -> F) -> Result<(), LinkError>
+where
+    F: Future<Output = Result<(), LinkError>>,
+{
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(LinkError::Netlink)?;
+    runtime.block_on(async {
+        let (connection, handle, _) = rtnetlink::new_connection().map_err(LinkError::Netlink)?;
+        let driver = tokio::spawn(connection);
+        let result = work(handle).await;
+        driver.abort();
+        result
+    })
+}

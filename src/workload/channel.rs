@@ -1,0 +1,170 @@
+//! A connected end: sends and receives the same way for each protocol, and watches its own buffers and CPU time meanwhile.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use socket2::{SockAddr, Socket};
+
+use crate::measurement::End;
+use crate::settings::Protocol;
+use crate::sys::process::{Usage, thread_usage};
+use crate::sys::socket::{
+    IntOption, Piece, SCTP_NODELAY, SO_RCVBUF, SO_SNDBUF, TCP_NODELAY, Wait, get_int, receive, receive_message, send,
+};
+
+/// How often the size of the buffers is looked at while a workload runs: two `getsockopt` calls each time.
+const GAUGE_PERIOD: Duration = Duration::from_millis(1);
+
+/// Who is at the other end.
+#[derive(Debug)]
+enum Peer {
+    /// The socket is connected to it.
+    Connected,
+    /// Every message names it (one-to-many). `None` until something has come from it.
+    Named(Option<SockAddr>),
+}
+
+/// A connected end.
+#[derive(Debug)]
+pub(super) struct Channel {
+    socket: Socket,
+    protocol: Protocol,
+    peer: Peer,
+    gauge: Gauge,
+    usage: Usage,
+}
+
+/// The largest buffer sizes seen.
+#[derive(Debug)]
+struct Gauge {
+    next: Instant,
+    rcvbuf: Option<u64>,
+    sndbuf: Option<u64>,
+}
+
+/// What a receive call brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// So many bytes.
+    Bytes {
+        /// Their number.
+        len: usize,
+        /// Whether they end a message. Never, for a protocol without messages.
+        ends_message: bool,
+    },
+    /// The peer has closed its end.
+    End,
+}
+
+impl Channel {
+    /// An end that is connected to its peer.
+    pub(super) fn connected(socket: Socket, protocol: Protocol) -> Self {
+        Self::new(socket, protocol, Peer::Connected)
+    }
+
+    /// An end whose messages name their receiver: `peer`, or whoever is heard first.
+    pub(super) fn one_to_many(socket: Socket, peer: Option<SockAddr>) -> Self {
+        Self::new(socket, Protocol::Sctp, Peer::Named(peer))
+    }
+
+    fn new(socket: Socket, protocol: Protocol, peer: Peer) -> Self {
+        let gauge = Gauge { next: Instant::now(), rcvbuf: None, sndbuf: None };
+        Self { socket, protocol, peer, gauge, usage: Usage::default() }
+    }
+
+    /// Whether the protocol keeps messages apart.
+    pub(super) const fn keeps_messages(&self) -> bool {
+        match self.protocol {
+            Protocol::Tcp => false,
+            Protocol::Sctp => true,
+        }
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    pub(super) const fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// Sends bytes, or one message. Returns how many were taken.
+    pub(super) fn send(&self, bytes: &[u8], wait: Wait) -> io::Result<usize> {
+        let to = match &self.peer {
+            Peer::Connected => None,
+            Peer::Named(Some(peer)) => Some(peer),
+            Peer::Named(None) => return Err(io::ErrorKind::NotConnected.into()),
+        };
+        send(self.fd(), bytes, to, wait)
+    }
+
+    /// Receives the next bytes, or the next piece of a message.
+    pub(super) fn receive(&mut self, into: &mut [u8], wait: Wait) -> io::Result<Arrival> {
+        if !self.keeps_messages() {
+            return Ok(match receive(self.fd(), into, wait)? {
+                0 => Arrival::End,
+                len => Arrival::Bytes { len, ends_message: false },
+            });
+        }
+        let Piece { len, ends_message, notification, from } = receive_message(self.fd(), into, wait)?;
+        if notification {
+            return Ok(Arrival::Bytes { len: 0, ends_message: false });
+        }
+        match &mut self.peer {
+            Peer::Connected if len == 0 => return Ok(Arrival::End),
+            Peer::Named(peer) if peer.is_none() => *peer = Some(from),
+            Peer::Connected | Peer::Named(_) => {}
+        }
+        Ok(Arrival::Bytes { len, ends_message })
+    }
+
+    /// Marks the begin of the time whose CPU use is told.
+    pub(super) fn begin(&mut self) {
+        self.usage = thread_usage().unwrap_or_default();
+    }
+
+    /// Looks at the size of the buffers, if the last look is long enough ago.
+    pub(super) fn gauge(&mut self, now: Instant) {
+        if now < self.gauge.next {
+            return;
+        }
+        self.gauge.next = now + GAUGE_PERIOD;
+        let (rcvbuf, sndbuf) = (read(self.fd(), SO_RCVBUF), read(self.fd(), SO_SNDBUF));
+        self.gauge.rcvbuf = self.gauge.rcvbuf.max(rcvbuf);
+        self.gauge.sndbuf = self.gauge.sndbuf.max(sndbuf);
+    }
+
+    /// Tells what this end has used since [`Channel::begin`].
+    pub(super) fn usage(&self, end: &mut End) {
+        if let Ok(usage) = thread_usage() {
+            let used = usage.since(self.usage);
+            end.cpu_user_ns = Some(used.user_ns);
+            end.cpu_system_ns = Some(used.system_ns);
+            end.voluntary_switches = Some(used.voluntary_switches);
+            end.involuntary_switches = Some(used.involuntary_switches);
+        }
+    }
+
+    /// Tells what this end was given, and closes its socket.
+    pub(super) fn finish(self, end: &mut End) {
+        end.rcvbuf.end = read(self.fd(), SO_RCVBUF);
+        end.rcvbuf.peak = self.gauge.rcvbuf.max(end.rcvbuf.end).max(end.rcvbuf.initial);
+        end.sndbuf.end = read(self.fd(), SO_SNDBUF);
+        end.sndbuf.peak = self.gauge.sndbuf.max(end.sndbuf.end).max(end.sndbuf.initial);
+        end.nodelay.given = get_int(self.fd(), nodelay_of(self.protocol)).ok().map(|given| given != 0);
+    }
+}
+
+/// The no-delay option of a protocol.
+pub(super) const fn nodelay_of(protocol: Protocol) -> IntOption {
+    match protocol {
+        Protocol::Tcp => TCP_NODELAY,
+        Protocol::Sctp => SCTP_NODELAY,
+    }
+}
+
+/// A size as the kernel has it.
+pub(super) fn read(socket: BorrowedFd<'_>, option: IntOption) -> Option<u64> {
+    get_int(socket, option).ok().and_then(|size| u64::try_from(size).ok())
+}

@@ -1,0 +1,226 @@
+//! Echo: the client sends a burst of chunks as fast as its socket takes them and reads the echoes meanwhile; the server
+//! sends back whatever it reads.
+
+use std::time::Instant;
+
+use crate::measurement::Recorder;
+use crate::settings::Workload;
+use crate::sys::socket::{SO_SNDBUF, Wait, wait};
+use crate::units::{BitRate, Span};
+
+use super::channel::{Arrival, Channel, read};
+use super::endpoint::retry;
+use super::meeting::{ClientSeat, Control, ServerSeat};
+use super::{Failure, Report};
+
+/// Sends everything back until the whole burst has passed.
+pub(super) fn serve(
+    channel: &mut Channel,
+    work: &Workload,
+    seat: &ServerSeat<'_>,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let total = work.burst_bytes();
+    // A message is put together from its pieces before it is sent back, so there is room for a whole one.
+    let read_size = work.read_size as usize;
+    let room = if channel.keeps_messages() { work.chunk_bytes() as usize } else { 0 };
+    let mut buffer = vec![0; read_size + room];
+    let mut filled = 0;
+    let mut echoed = 0u64;
+    channel.begin();
+    while echoed < total {
+        let progress = || format!("the server had echoed {echoed} of {total} bytes");
+        let end = (filled + read_size).min(buffer.len());
+        match channel.receive(&mut buffer[filled..end], Wait::Block) {
+            Ok(Arrival::Bytes { len, ends_message }) => {
+                filled += len;
+                if channel.keeps_messages() && !ends_message {
+                    if filled == buffer.len() {
+                        return Err(Failure::Protocol(format!("a message of more than {filled} bytes arrived")));
+                    }
+                    continue;
+                }
+                send_all(channel, &buffer[..filled], seat.control, "echoing", progress)?;
+                echoed += filled as u64;
+                filled = 0;
+                channel.gauge(Instant::now());
+            }
+            Ok(Arrival::End) => {
+                return Err(Failure::Protocol(format!("the client closed the connection early: {}", progress())));
+            }
+            Err(error) if retry(&error) => seat.control.check(progress)?,
+            Err(error) => return Err(Failure::moving("receiving on the server", error, progress)),
+        }
+    }
+    report.delivered_bytes = Some(echoed);
+    Ok(())
+}
+
+/// Sends all of `bytes`, blocking, in as many calls as it takes.
+pub(super) fn send_all(
+    channel: &Channel,
+    bytes: &[u8],
+    control: &Control<'_>,
+    doing: &str,
+    progress: impl Fn() -> String,
+) -> Result<(), Failure> {
+    let mut sent = 0;
+    while sent < bytes.len() {
+        match channel.send(&bytes[sent..], Wait::Block) {
+            Ok(len) => sent += len,
+            Err(error) if retry(&error) => control.check(&progress)?,
+            Err(error) => return Err(sending(channel, bytes.len(), doing, error, &progress)),
+        }
+    }
+    Ok(())
+}
+
+/// What an error of a send call means.
+fn sending(
+    channel: &Channel,
+    size: usize,
+    doing: &str,
+    error: std::io::Error,
+    progress: impl FnOnce() -> String,
+) -> Failure {
+    if error.raw_os_error() == Some(libc::EMSGSIZE) {
+        return Failure::MessageTooLarge { size, sndbuf: read(channel.fd(), SO_SNDBUF).unwrap_or(0), error };
+    }
+    Failure::moving(doing, error, progress)
+}
+
+/// Where the client is in its burst.
+struct Burst<'a> {
+    work: &'a Workload,
+    chunk: Vec<u8>,
+    /// Bytes of the current chunk that the socket has taken.
+    offset: usize,
+    /// When the first send call of each chunk was made.
+    sent_at: Vec<Instant>,
+    /// Chunks that the socket has taken whole.
+    sent: usize,
+    received: u64,
+    latencies: Recorder,
+}
+
+impl Burst<'_> {
+    fn done_sending(&self) -> bool {
+        self.sent == self.work.chunk_count as usize
+    }
+
+    fn progress(&self) -> String {
+        format!(
+            "{} of {} chunks were sent and {} echoed",
+            self.sent,
+            self.work.chunk_count,
+            self.received / self.chunk.len() as u64
+        )
+    }
+
+    /// Offers the rest of the current chunk to the socket. Whether it took some.
+    fn offer(&mut self, channel: &Channel) -> Result<bool, Failure> {
+        if self.offset == 0 && self.sent_at.len() == self.sent {
+            self.sent_at.push(Instant::now());
+        }
+        match channel.send(&self.chunk[self.offset..], Wait::No) {
+            Ok(len) => {
+                self.offset += len;
+                if self.offset == self.chunk.len() {
+                    self.offset = 0;
+                    self.sent += 1;
+                }
+                Ok(true)
+            }
+            Err(error) if retry(&error) => Ok(false),
+            Err(error) => Err(sending(channel, self.chunk.len(), "sending", error, || self.progress())),
+        }
+    }
+
+    /// Reads echoes once. Whether there were any.
+    fn collect(&mut self, channel: &mut Channel, buffer: &mut [u8], wait: Wait) -> Result<bool, Failure> {
+        match channel.receive(buffer, wait) {
+            Ok(Arrival::Bytes { len, .. }) => {
+                let now = Instant::now();
+                let size = self.chunk.len() as u64;
+                let (before, after) = (self.received / size, (self.received + len as u64) / size);
+                self.received += len as u64;
+                for at in self.sent_at.iter().take(to_index(after)).skip(to_index(before)) {
+                    self.latencies.add(Span::from(now - *at).0);
+                }
+                channel.gauge(now);
+                Ok(true)
+            }
+            Ok(Arrival::End) => {
+                Err(Failure::Protocol(format!("the server closed the connection early: {}", self.progress())))
+            }
+            Err(error) if retry(&error) => Ok(false),
+            Err(error) => Err(Failure::moving("receiving echoes", error, || self.progress())),
+        }
+    }
+}
+
+/// A number of chunks as an index: bounded by `MAX_CHUNKS`.
+fn to_index(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}
+
+/// Sends the burst and reads all echoes.
+pub(super) fn request(
+    channel: &mut Channel,
+    work: &Workload,
+    seat: &ClientSeat<'_>,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let count = work.chunk_count as usize;
+    let mut burst = Burst {
+        work,
+        chunk: vec![0x5a; work.chunk_bytes() as usize],
+        offset: 0,
+        sent_at: Vec::with_capacity(count),
+        sent: 0,
+        received: 0,
+        latencies: Recorder::with_capacity(count),
+    };
+    let mut buffer = vec![0; work.read_size as usize];
+    channel.begin();
+    let start = Instant::now();
+    let result = exchange(channel, &mut burst, &mut buffer, seat.control);
+    let elapsed = Span::from(start.elapsed());
+    report.delivered_bytes = Some(burst.received);
+    result?;
+    report.completion_ns = Some(elapsed.0);
+    report.goodput_bps = BitRate::of(work.burst_bytes(), elapsed).map(|rate| rate.0);
+    report.chunk_latency = burst.latencies.finish();
+    Ok(())
+}
+
+fn exchange(
+    channel: &mut Channel,
+    burst: &mut Burst<'_>,
+    buffer: &mut [u8],
+    control: &Control<'_>,
+) -> Result<(), Failure> {
+    let total = burst.work.burst_bytes();
+    while !burst.done_sending() {
+        let took = burst.offer(channel)?;
+        if burst.done_sending() {
+            break;
+        }
+        // Reading between the sends keeps each chunk's latency true, and a burst larger than all buffers together moving.
+        let mut got = false;
+        while burst.received < total && burst.collect(channel, buffer, Wait::No)? {
+            got = true;
+        }
+        if !took && !got {
+            control.check(|| burst.progress())?;
+            wait(channel.fd(), true, control.patience())
+                .map_err(|error| Failure::Call { doing: "waiting for the socket".to_owned(), error })?;
+        }
+    }
+    while burst.received < total {
+        if !burst.collect(channel, buffer, Wait::Block)? {
+            control.check(|| burst.progress())?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! Why a repeat did not end as it should, and which outcome that is.
+
+use std::io;
+
+use crate::measurement::Outcome;
+use crate::settings::Protocol;
+use crate::units::Span;
+
+/// Why an end of a cell gave up.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The deadline passed.
+    #[error("timed out after {after}: {progress}")]
+    TimedOut {
+        /// How long it was waited.
+        after: Span,
+        /// What had arrived until then.
+        progress: String,
+    },
+    /// The transport itself gave the peer up (`ETIMEDOUT`, `EHOSTUNREACH`): retransmissions ran out.
+    #[error("the connection died while {doing} ({error}): {progress}")]
+    Died {
+        /// What was being done.
+        doing: String,
+        /// What the kernel said.
+        error: io::Error,
+        /// What had arrived until then.
+        progress: String,
+    },
+    /// The kernel has no such protocol.
+    #[error(
+        "no {} in this kernel ({error}): use kernel.image = \"auto\", or name a kernel such as \"debian:6.12\", to run this in a guest",
+        .protocol.name().to_uppercase()
+    )]
+    NoProtocol {
+        /// The protocol.
+        protocol: Protocol,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// The kernel has no such option.
+    #[error("this kernel has no {option} ({error})")]
+    NoOption {
+        /// The option.
+        option: String,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// The machine cannot do what the cell needs, for another reason.
+    #[error("{doing} is not possible here: {error}")]
+    Impossible {
+        /// What was tried.
+        doing: String,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// A message that the kernel refuses however long one waits (`EMSGSIZE`).
+    #[error(
+        "the kernel refuses a message of {size} bytes ({error}): the send buffer holds {sndbuf} bytes, so use a chunk_size of {sndbuf} or less, or a larger sndbuf"
+    )]
+    MessageTooLarge {
+        /// Size of the message in bytes.
+        size: usize,
+        /// Size of the send buffer in bytes.
+        sndbuf: u64,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// The kernel refuses a value.
+    #[error("the kernel refuses {what} ({error})")]
+    Refused {
+        /// What it refuses.
+        what: String,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// A call failed that should not.
+    #[error("{doing} failed: {error}")]
+    Call {
+        /// What was being done.
+        doing: String,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// The peer behaved unlike the protocol between the two ends.
+    #[error("{0}")]
+    Protocol(String),
+    /// The other end gave up first, or the run was interrupted.
+    #[error("called off: the other end gave up first")]
+    CalledOff,
+}
+
+impl Failure {
+    /// Which outcome this is.
+    pub const fn outcome(&self) -> Outcome {
+        match self {
+            Self::TimedOut { .. } | Self::Died { .. } => Outcome::TimedOut,
+            Self::NoProtocol { .. } | Self::NoOption { .. } | Self::Impossible { .. } => Outcome::Skipped,
+            Self::MessageTooLarge { .. } | Self::Refused { .. } => Outcome::Invalid,
+            Self::Call { .. } | Self::Protocol(_) | Self::CalledOff => Outcome::Failed,
+        }
+    }
+
+    /// What an error of `socket(2)` means. 93 is what a stream socket of an absent protocol gives, 94 a seqpacket one.
+    pub(super) fn opening(protocol: Protocol, error: io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::EPROTONOSUPPORT | libc::ESOCKTNOSUPPORT | libc::EAFNOSUPPORT) => {
+                Self::NoProtocol { protocol, error }
+            }
+            _ => Self::Call { doing: format!("opening a {protocol} socket"), error },
+        }
+    }
+
+    /// What an error of `setsockopt(2)` means.
+    pub(super) fn setting(option: &str, value: &str, side: &str, error: io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::ENOPROTOOPT | libc::EOPNOTSUPP) => Self::NoOption { option: option.to_owned(), error },
+            Some(libc::EPERM | libc::EACCES) => {
+                Self::Impossible { doing: format!("setting {option} to {value} on the {side}"), error }
+            }
+            _ => Self::Refused { what: format!("{option} = {value} on the {side}"), error },
+        }
+    }
+
+    /// What an error of a send or a receive means.
+    pub(super) fn moving(doing: &str, error: io::Error, progress: impl FnOnce() -> String) -> Self {
+        match error.raw_os_error() {
+            Some(libc::ETIMEDOUT | libc::EHOSTUNREACH | libc::ENETUNREACH) => {
+                Self::Died { doing: doing.to_owned(), error, progress: progress() }
+            }
+            _ => Self::Call { doing: format!("{doing} ({})", progress()), error },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Failure;
+    use crate::measurement::Outcome;
+    use crate::settings::Protocol;
+    use std::io;
+
+    #[test]
+    fn both_ways_of_lacking_a_protocol_are_one_reason() {
+        for code in [93, 94] {
+            let failure = Failure::opening(Protocol::Sctp, io::Error::from_raw_os_error(code));
+            assert_eq!(failure.outcome(), Outcome::Skipped);
+            let text = failure.to_string();
+            assert!(text.starts_with("no SCTP in this kernel") && text.contains("kernel.image"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_dead_association_is_a_time_out_with_what_had_arrived() {
+        let error = io::Error::from_raw_os_error(libc::ETIMEDOUT);
+        let failure = Failure::moving("receiving", error, || "3 of 32 chunks".into());
+        assert_eq!(failure.outcome(), Outcome::TimedOut);
+        assert!(failure.to_string().contains("3 of 32 chunks"));
+    }
+}

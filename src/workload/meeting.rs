@@ -1,0 +1,187 @@
+//! How the two ends of a repeat find each other, keep their deadline, and call each other off.
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use crate::units::Span;
+
+use super::{Failure, SLICE};
+
+/// What both ends of a repeat share.
+#[derive(Debug)]
+pub struct Control<'a> {
+    deadline: Instant,
+    timeout: Span,
+    called_off: AtomicBool,
+    interrupted: &'a AtomicBool,
+    started: OnceLock<Instant>,
+}
+
+impl<'a> Control<'a> {
+    /// A repeat that must end within `timeout` from now, or as soon as `interrupted` is set.
+    pub fn new(timeout: Span, interrupted: &'a AtomicBool) -> Self {
+        Self {
+            deadline: Instant::now() + timeout.duration(),
+            timeout,
+            called_off: AtomicBool::new(false),
+            interrupted,
+            started: OnceLock::new(),
+        }
+    }
+
+    /// Tells the other end to give up. Whether this call was the first to say so.
+    pub fn call_off(&self) -> bool {
+        !self.called_off.swap(true, Ordering::Relaxed)
+    }
+
+    /// Checks whether to go on; `progress` is asked only if the deadline has passed.
+    pub(super) fn check(&self, progress: impl FnOnce() -> String) -> Result<(), Failure> {
+        if self.called_off.load(Ordering::Relaxed) || self.interrupted.load(Ordering::Relaxed) {
+            return Err(Failure::CalledOff);
+        }
+        if Instant::now() >= self.deadline {
+            return Err(Failure::TimedOut { after: self.timeout, progress: progress() });
+        }
+        Ok(())
+    }
+
+    /// How long a call may block before [`Control::check`] is due again.
+    pub(super) fn patience(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now()).clamp(Duration::from_millis(1), SLICE)
+    }
+
+    /// Marks the instant before the first send of a stream.
+    pub(super) fn start(&self) -> Instant {
+        *self.started.get_or_init(Instant::now)
+    }
+
+    /// The instant before the first send of a stream, once it was marked.
+    pub(super) fn started(&self) -> Option<Instant> {
+        self.started.get().copied()
+    }
+}
+
+/// What the server tells the client.
+#[derive(Debug, PartialEq, Eq)]
+enum Signal {
+    Listening,
+    Ready,
+}
+
+/// The server's half of a meeting.
+#[derive(Debug)]
+pub struct ServerSeat<'a> {
+    /// What both ends share.
+    pub control: &'a Control<'a>,
+    to_client: Sender<Signal>,
+    parting: Parting,
+}
+
+/// The client's half of a meeting.
+#[derive(Debug)]
+pub struct ClientSeat<'a> {
+    /// What both ends share.
+    pub control: &'a Control<'a>,
+    from_server: Receiver<Signal>,
+    parting: Parting,
+}
+
+/// The two seats of a repeat, one for each thread.
+pub fn meet<'a>(control: &'a Control<'a>) -> (ServerSeat<'a>, ClientSeat<'a>) {
+    let (to_client, from_server) = channel();
+    let (server_is_here, server_leaves) = channel();
+    let (client_is_here, client_leaves) = channel();
+    let server = Parting { here: RefCell::new(Some(server_is_here)), other: client_leaves };
+    let client = Parting { here: RefCell::new(Some(client_is_here)), other: server_leaves };
+    (ServerSeat { control, to_client, parting: server }, ClientSeat { control, from_server, parting: client })
+}
+
+/// Neither end may close its socket, or let go of its namespace, while the other still has to send or receive: what was
+/// lost on the way could not be sent again.
+#[derive(Debug)]
+struct Parting {
+    /// Dropped when this end is done.
+    here: RefCell<Option<Sender<Infallible>>>,
+    /// Disconnects when the other end is done, or its thread has ended.
+    other: Receiver<Infallible>,
+}
+
+impl Parting {
+    fn wait(&self) {
+        drop(self.here.take());
+        // Nothing is ever sent: this returns when the other end has dropped its half.
+        let Err(RecvError) = self.other.recv();
+    }
+}
+
+impl ServerSeat<'_> {
+    /// Waits until the client is done too.
+    pub(super) fn part(&self) {
+        self.parting.wait();
+    }
+
+    fn tell(&self, signal: Signal) -> Result<(), Failure> {
+        self.to_client.send(signal).map_err(|_| Failure::CalledOff)
+    }
+
+    /// Tells the client that it may connect.
+    pub(super) fn listening(&self) -> Result<(), Failure> {
+        self.tell(Signal::Listening)
+    }
+
+    /// Tells the client that the connection is in the server's hands.
+    pub(super) fn ready(&self) -> Result<(), Failure> {
+        self.tell(Signal::Ready)
+    }
+}
+
+impl ClientSeat<'_> {
+    /// Waits until the server is done too.
+    pub(super) fn part(&self) {
+        self.parting.wait();
+    }
+
+    fn hear(&self, expected: &Signal) -> Result<(), Failure> {
+        loop {
+            match self.from_server.recv_timeout(self.control.patience()) {
+                Ok(signal) if signal == *expected => return Ok(()),
+                Ok(signal) => return Err(Failure::Protocol(format!("heard {signal:?} instead of {expected:?}"))),
+                Err(RecvTimeoutError::Disconnected) => return Err(Failure::CalledOff),
+                Err(RecvTimeoutError::Timeout) => self.control.check(|| "the server never got ready".to_owned())?,
+            }
+        }
+    }
+
+    /// Waits until the server listens.
+    pub(super) fn until_listening(&self) -> Result<(), Failure> {
+        self.hear(&Signal::Listening)
+    }
+
+    /// Waits until the server holds the connection.
+    pub(super) fn until_ready(&self) -> Result<(), Failure> {
+        self.hear(&Signal::Ready)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Control, meet};
+    use crate::measurement::Outcome;
+    use crate::units::Span;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn a_server_that_never_listens_is_a_time_out_and_one_that_left_calls_off() {
+        let interrupted = AtomicBool::new(false);
+        let control = Control::new(Span(20_000_000), &interrupted);
+        let (server, client) = meet(&control);
+        let failure = client.until_listening().expect_err("nothing was said");
+        assert_eq!(failure.outcome(), Outcome::TimedOut);
+        drop(server);
+        assert_eq!(client.until_listening().expect_err("nobody is there").outcome(), Outcome::Failed);
+    }
+}

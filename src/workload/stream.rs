@@ -1,0 +1,208 @@
+//! Stream: one end sends as fast as the other takes it, for a time or up to a number of bytes. The receiver counts.
+
+use std::net::Shutdown;
+use std::time::Instant;
+
+use crate::settings::{Direction, Workload};
+use crate::sys::socket::Wait;
+use crate::units::{BitRate, Span};
+
+use super::channel::{Arrival, Channel};
+use super::echo::send_all;
+use super::endpoint::retry;
+use super::meeting::{ClientSeat, Control, ServerSeat};
+use super::{Failure, Report};
+
+/// First byte of a message of the stream, for protocols that keep messages.
+const DATA: u8 = 0;
+/// First byte of the message that ends the stream.
+const LAST: u8 = 1;
+/// What the client sends to have a download begin. Its arrival also tells a one-to-many server who the client is.
+const GO: [u8; 1] = [2];
+
+/// The server's end of a stream.
+pub(super) fn serve(
+    channel: &mut Channel,
+    work: &Workload,
+    seat: &ServerSeat<'_>,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    match work.direction {
+        Direction::Upload => receive_stream(channel, work, seat.control, report),
+        Direction::Download => {
+            await_go(channel, seat.control)?;
+            send_stream(channel, work, seat.control)
+        }
+    }
+}
+
+/// The client's end of a stream.
+pub(super) fn request(
+    channel: &mut Channel,
+    work: &Workload,
+    seat: &ClientSeat<'_>,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    match work.direction {
+        Direction::Upload => send_stream(channel, work, seat.control),
+        Direction::Download => {
+            send_all(channel, &GO, seat.control, "asking for the stream", || "nothing was sent".to_owned())?;
+            receive_stream(channel, work, seat.control, report)
+        }
+    }
+}
+
+fn await_go(channel: &mut Channel, control: &Control<'_>) -> Result<(), Failure> {
+    let mut buffer = [0; 16];
+    loop {
+        match channel.receive(&mut buffer, Wait::Block) {
+            Ok(Arrival::Bytes { len: 0, .. }) => {}
+            Ok(Arrival::Bytes { .. }) => return Ok(()),
+            Ok(Arrival::End) => return Err(Failure::Protocol("the client left before the stream began".to_owned())),
+            Err(error) if retry(&error) => control.check(|| "the client never asked for the stream".to_owned())?,
+            Err(error) => {
+                return Err(Failure::moving("waiting for the client", error, || "nothing had arrived".to_owned()));
+            }
+        }
+    }
+}
+
+/// Sends until the time is over or the bytes are sent, then tells the receiver that this was all.
+fn send_stream(channel: &mut Channel, work: &Workload, control: &Control<'_>) -> Result<(), Failure> {
+    let chunk = vec![DATA; work.chunk_bytes() as usize];
+    let limit = work.bytes.map_or(u64::MAX, |bytes| bytes.0);
+    channel.begin();
+    let start = control.start();
+    let end = work.stream_duration().map(|span| start + span.duration());
+    let mut sent = 0u64;
+    loop {
+        let now = Instant::now();
+        if sent >= limit || end.is_some_and(|end| now >= end) {
+            break;
+        }
+        channel.gauge(now);
+        let size = usize::try_from((limit - sent).min(chunk.len() as u64)).unwrap_or(chunk.len());
+        send_all(channel, &chunk[..size], control, "streaming", || format!("{sent} bytes were sent"))?;
+        sent += size as u64;
+    }
+    if channel.keeps_messages() {
+        send_all(channel, &[LAST], control, "ending the stream", || format!("{sent} bytes were sent"))
+    } else {
+        channel
+            .socket()
+            .shutdown(Shutdown::Write)
+            .map_err(|error| Failure::Call { doing: "ending the stream".to_owned(), error })
+    }
+}
+
+/// What the receiver counts.
+#[derive(Default)]
+struct Count {
+    delivered: u64,
+    /// The arrival from which goodput counts: the first one, or the first after the omitted time. Its own bytes came
+    /// before the time that is measured, so they are not counted.
+    origin: Option<(Instant, u64)>,
+    first: Option<Instant>,
+    last: Option<Instant>,
+}
+
+impl Count {
+    fn add(&mut self, len: usize, now: Instant, omit: Span) {
+        self.delivered += len as u64;
+        let first = *self.first.get_or_insert(now);
+        if self.origin.is_none() && now - first >= omit.duration() {
+            self.origin = Some((now, self.delivered));
+        }
+        self.last = Some(now);
+    }
+
+    /// Bits per second between the origin and the last arrival, `None` if nothing arrived between them.
+    fn goodput(&self) -> Option<u64> {
+        let (origin, before) = self.origin?;
+        let counted = self.delivered - before;
+        let elapsed = Span::from(self.last? - origin);
+        if counted == 0 {
+            return None;
+        }
+        BitRate::of(counted, elapsed).map(|rate| rate.0)
+    }
+}
+
+fn receive_stream(
+    channel: &mut Channel,
+    work: &Workload,
+    control: &Control<'_>,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let mut buffer = vec![0; work.read_size as usize];
+    let mut count = Count::default();
+    channel.begin();
+    let result = drain(channel, &mut buffer, work, control, &mut count);
+    report.delivered_bytes = Some(count.delivered);
+    result?;
+    report.goodput_bps = count.goodput();
+    if work.bytes.is_some()
+        && let (Some(start), Some(last)) = (control.started(), count.last)
+    {
+        report.completion_ns = Some(Span::from(last - start).0);
+    }
+    Ok(())
+}
+
+/// Reads to the end of the stream.
+fn drain(
+    channel: &mut Channel,
+    buffer: &mut [u8],
+    work: &Workload,
+    control: &Control<'_>,
+    count: &mut Count,
+) -> Result<(), Failure> {
+    let mut message_begins = true;
+    loop {
+        match channel.receive(buffer, Wait::Block) {
+            Ok(Arrival::Bytes { len: 0, .. }) => {}
+            Ok(Arrival::Bytes { len, ends_message }) => {
+                if channel.keeps_messages() && message_begins && buffer[0] == LAST {
+                    return Ok(());
+                }
+                message_begins = ends_message;
+                let now = Instant::now();
+                count.add(len, now, work.omit);
+                channel.gauge(now);
+            }
+            Ok(Arrival::End) => return Ok(()),
+            Err(error) if retry(&error) => control.check(|| format!("{} bytes had arrived", count.delivered))?,
+            Err(error) => {
+                return Err(Failure::moving("receiving the stream", error, || {
+                    format!("{} bytes had arrived", count.delivered)
+                }));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Count;
+    use crate::units::Span;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn goodput_counts_what_arrived_within_the_time_that_is_measured() {
+        let start = Instant::now();
+        let mut count = Count::default();
+        for step in 0..=10 {
+            count.add(1000, start + Duration::from_millis(step), Span(5_000_000));
+        }
+        // Origin at 5 ms; five arrivals of 1000 bytes follow within 5 ms.
+        assert_eq!(count.goodput(), Some(8_000_000));
+        assert_eq!(count.delivered, 11_000);
+    }
+
+    #[test]
+    fn a_single_arrival_has_no_rate() {
+        let mut count = Count::default();
+        count.add(1000, Instant::now(), Span(0));
+        assert_eq!(count.goodput(), None);
+    }
+}

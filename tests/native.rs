@@ -1,0 +1,139 @@
+//! The native backend on the kernel that the tests run on.
+
+use std::sync::atomic::AtomicBool;
+
+use sweep::backend::Job;
+use sweep::backend::native::Native;
+use sweep::measurement::{Measurement, Outcome, Verdict};
+use sweep::settings::{Settings, Value, find};
+use sweep::units::Span;
+
+/// Settings from paths and values.
+fn settings(values: &[(&str, Value)]) -> Settings {
+    let mut settings = Settings::default();
+    for (path, value) in values {
+        let key = find(path).expect("a key");
+        (key.set)(&mut settings, &key.kind.check(value).expect("a fitting value"));
+    }
+    settings
+}
+
+fn word(text: &str) -> Value {
+    Value::Text(text.to_owned())
+}
+
+/// One repeat, on this kernel.
+fn measure(values: &[(&str, Value)], timeout_ms: u64) -> Measurement {
+    let native = Native::new("for a test").expect("tests run as root, or where user namespaces are allowed");
+    let job = Job { settings: settings(values), timeout: Span(timeout_ms * 1_000_000), phase: Span(0) };
+    native.measure(&job, &AtomicBool::new(false))
+}
+
+#[test]
+fn an_echo_is_measured_on_every_topology_and_family() {
+    for topology in ["veth", "loopback"] {
+        for family in ["ipv4", "ipv6"] {
+            let measured = measure(&[("link.topology", word(topology)), ("link.family", word(family))], 10_000);
+            assert_eq!(measured.outcome, Outcome::Measured, "{topology} {family}: {:?}", measured.reason);
+            assert_eq!(measured.delivered_bytes, Some(32 * 64));
+            let latency = measured.chunk_latency_ns.expect("latencies");
+            assert_eq!(latency.count, 32);
+            assert!(latency.max <= measured.completion_ns.expect("a completion"));
+            assert_eq!(measured.client.rcvbuf.verdict, Some(Verdict::Default));
+            assert_eq!(measured.client.rcvbuf.asked, None);
+        }
+    }
+}
+
+#[test]
+fn a_burst_larger_than_all_buffers_together_does_not_deadlock() {
+    let measured = measure(
+        &[
+            ("rcvbuf", Value::Int(4096)),
+            ("sndbuf", Value::Int(4096)),
+            ("chunk_count", Value::Int(64)),
+            ("chunk_size", word("64KiB")),
+            ("nodelay", Value::Bool(true)),
+        ],
+        60_000,
+    );
+    assert_eq!(measured.outcome, Outcome::Measured, "{:?}", measured.reason);
+    assert_eq!(measured.delivered_bytes, Some(64 * 65536));
+}
+
+#[test]
+fn a_fixed_size_stays_and_the_default_grows_under_a_stream() {
+    for direction in ["upload", "download"] {
+        let stream = [("workload.kind", word("stream")), ("workload.direction", word(direction))];
+        let grown = measure(&[&stream[..], &[("workload.duration", word("300ms"))]].concat(), 10_000);
+        assert_eq!(grown.outcome, Outcome::Measured, "{:?}", grown.reason);
+        let receiver = if direction == "upload" { &grown.server } else { &grown.client };
+        assert!(receiver.rcvbuf.end > receiver.rcvbuf.initial, "{receiver:?}");
+        assert!(receiver.rcvbuf.peak >= receiver.rcvbuf.end);
+        assert!(grown.goodput_bps.expect("a goodput") > 1_000_000);
+
+        let fixed = [("rcvbuf", word("32KiB")), ("sndbuf", word("32KiB")), ("workload.bytes", word("4MiB"))];
+        let fixed = measure(&[&stream[..], &fixed].concat(), 10_000);
+        assert_eq!(fixed.outcome, Outcome::Measured, "{:?}", fixed.reason);
+        assert_eq!(fixed.delivered_bytes, Some(4 << 20));
+        assert!(fixed.completion_ns.is_some(), "a stream bounded by bytes has a completion");
+        for end in [&fixed.client, &fixed.server] {
+            for buffer in [&end.rcvbuf, &end.sndbuf] {
+                assert_eq!(buffer.asked, Some(32768));
+                assert_eq!((buffer.initial, buffer.end, buffer.peak), (Some(65536), Some(65536), Some(65536)));
+                assert_eq!(buffer.verdict, Some(Verdict::Doubled));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_smallest_request_is_raised_and_said_so() {
+    let measured = measure(&[("rcvbuf", Value::Int(0)), ("sndbuf", Value::Int(0))], 10_000);
+    assert_eq!(measured.client.rcvbuf.verdict, Some(Verdict::Raised), "{measured:?}");
+    assert_eq!(measured.server.sndbuf.verdict, Some(Verdict::Raised));
+}
+
+#[test]
+fn a_request_beyond_the_limit_is_clamped_and_said_so() {
+    let limit = Native::new("for a test").expect("a native backend").machine().limits.rmem_max.expect("a limit");
+    let measured =
+        measure(&[("rcvbuf", Value::Int(limit + 4096)), ("socket.client.sndbuf", Value::Int(65536))], 10_000);
+    assert_eq!(measured.client.rcvbuf.verdict, Some(Verdict::ClampedRmem));
+    assert_eq!(measured.client.rcvbuf.initial, Some(2 * limit), "more than was asked, and clamped all the same");
+    assert_eq!(measured.client.sndbuf.verdict, Some(Verdict::Doubled));
+    assert_eq!(measured.server.sndbuf.verdict, Some(Verdict::Default), "only the client's was set");
+}
+
+#[test]
+fn a_repeat_that_takes_too_long_is_a_time_out_with_what_had_arrived() {
+    let measured = measure(&[("workload.kind", word("stream")), ("workload.duration", word("30s"))], 300);
+    assert_eq!(measured.outcome, Outcome::TimedOut);
+    assert!(measured.reason.expect("a reason").contains("timed out after 300 ms"));
+    assert_eq!((measured.goodput_bps, measured.completion_ns), (None, None));
+}
+
+#[test]
+fn an_mtu_that_the_kernel_refuses_is_invalid() {
+    // veth takes at most 65535 less its header since 4.17; whatever the bound, the reason names the link.
+    let measured = measure(&[("link.mtu", Value::Int(65535))], 10_000);
+    if measured.outcome != Outcome::Measured {
+        assert_eq!(measured.outcome, Outcome::Invalid, "{:?}", measured.reason);
+        assert!(measured.reason.expect("a reason").contains("MTU of 65535"));
+    }
+}
+
+#[test]
+fn sctp_is_measured_or_skipped_with_what_to_do() {
+    for style in ["one-to-one", "one-to-many"] {
+        let measured = measure(&[("workload.protocol", word("sctp")), ("workload.style", word(style))], 10_000);
+        match measured.outcome {
+            Outcome::Measured => assert_eq!(measured.delivered_bytes, Some(32 * 64)),
+            outcome => {
+                assert_eq!(outcome, Outcome::Skipped);
+                assert!(measured.reason.expect("a reason").starts_with("no SCTP in this kernel"));
+                assert_eq!(measured.completion_ns, None);
+            }
+        }
+    }
+}
