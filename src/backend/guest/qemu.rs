@@ -1,0 +1,249 @@
+//! The QEMU process of a guest: how it is found, started, watched and ended.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::sys::process::bind_to_parent;
+
+use super::protocol::{AGENT_FREEZE, AGENT_RUN, AGENT_VARIABLE, FW_CFG_NAME};
+
+/// Memory of a guest in MiB. Enough that the kernel sizes its TCP buffers as on a real machine: `tcp_init` bounds
+/// `tcp_rmem` and `tcp_wmem` by 1/128 of memory, and gives the usual 6 MiB from 768 MiB on.
+const MEMORY_MIB: u32 = 1024;
+
+/// How a guest's processor is run, and by which clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Accelerator {
+    /// The host's processor, in real time.
+    Kvm,
+    /// Emulated, in real time.
+    Tcg,
+    /// Emulated, and the clock counts instructions: 1 ns each, idle time skipped.
+    TcgVirtual,
+}
+
+impl Accelerator {
+    /// As the records name the machine.
+    pub const fn machine_name(self) -> &'static str {
+        match self {
+            Self::Kvm => "guest:kvm",
+            Self::Tcg | Self::TcgVirtual => "guest:tcg",
+        }
+    }
+}
+
+/// A QEMU that is installed here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Qemu {
+    /// The program.
+    pub program: PathBuf,
+    /// Its own version line: `QEMU emulator version 7.2.22 (Debian …)`.
+    pub version: String,
+}
+
+impl Qemu {
+    /// Finds the QEMU for this machine's architecture on the `PATH`.
+    ///
+    /// # Errors
+    /// When there is none, with what to install.
+    pub fn find() -> Result<Self, String> {
+        let name = format!("qemu-system-{}", std::env::consts::ARCH);
+        let program = std::env::var_os("PATH")
+            .iter()
+            .flat_map(std::env::split_paths)
+            .map(|folder| folder.join(&name))
+            .find(|path| path.is_file())
+            .ok_or_else(|| {
+                format!("`{name}` is not on the PATH: install QEMU (Debian and Ubuntu: apt-get install qemu-system-x86)")
+            })?;
+        let output = Command::new(&program)
+            .arg("--version")
+            .output()
+            .map_err(|error| format!("`{}` does not start: {error}", program.display()))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let version = text.lines().next().unwrap_or_default().trim().to_owned();
+        if !output.status.success() || version.is_empty() {
+            return Err(format!("`{} --version` says nothing", program.display()));
+        }
+        Ok(Self { program, version })
+    }
+}
+
+/// What a guest is started with.
+#[derive(Debug)]
+pub(super) struct Launch<'a> {
+    pub(super) accelerator: Accelerator,
+    pub(super) kernel: &'a Path,
+    pub(super) initrd: Option<&'a Path>,
+    /// What the agent finds as its assignment.
+    pub(super) assignment: &'a [u8],
+    /// A saved machine to go on from.
+    pub(super) resume_from: Option<&'a Path>,
+    /// Stop at the agent's word, to be saved.
+    pub(super) freeze: bool,
+    /// Where the console's log goes: it is appended to.
+    pub(super) console: &'a Path,
+}
+
+/// The part of QEMU's command line that decides how the guest behaves. Part of the key of a frozen machine.
+pub(super) fn flags(accelerator: Accelerator) -> Vec<String> {
+    let words: &[&str] = match accelerator {
+        Accelerator::Kvm => &["-accel", "kvm", "-cpu", "host", "-smp", "2", "-M", "q35"],
+        Accelerator::Tcg => &["-accel", "tcg", "-cpu", "max", "-smp", "1", "-M", "q35,hpet=off,smm=off,vmport=off"],
+        Accelerator::TcgVirtual => &[
+            "-accel",
+            "tcg",
+            "-icount",
+            "shift=0,sleep=off",
+            "-cpu",
+            "max",
+            "-smp",
+            "1",
+            "-M",
+            "q35,hpet=off,smm=off,vmport=off",
+            "-rtc",
+            "base=2026-01-01T00:00:00,clock=vm",
+            "-seed",
+            "42",
+            "-device",
+            "pvpanic",
+            "-action",
+            "panic=pause",
+        ],
+    };
+    let common = ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-m"];
+    words.iter().chain(&common).map(|&word| word.to_owned()).chain([MEMORY_MIB.to_string()]).collect()
+}
+
+/// The kernel's command line. Also part of the key of a frozen machine.
+pub(super) fn command_line(accelerator: Accelerator, freeze: bool) -> String {
+    let agent = if freeze { AGENT_FREEZE } else { AGENT_RUN };
+    let tuning = match accelerator {
+        Accelerator::Kvm => "",
+        // The local APIC's calibration is half of an emulated boot; the others are work that an emulated, trusted and
+        // single processor has no use for.
+        Accelerator::Tcg => " nolapic no_timer_check tsc=reliable cryptomgr.notests mitigations=off",
+        Accelerator::TcgVirtual => {
+            " nolapic no_timer_check tsc=reliable cryptomgr.notests mitigations=off nokaslr norandmaps random.trust_cpu=on"
+        }
+    };
+    format!("console=ttyS0 quiet panic=-1{tuning} {AGENT_VARIABLE}={agent}")
+}
+
+/// A QEMU process. It ends when this is dropped, or with this process.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    /// Holds the sockets and files that QEMU was given.
+    folder: TempDir,
+    records: UnixListener,
+}
+
+/// Name of the socket of the agent's serial port, in the process's folder.
+const RECORDS: &str = "records.sock";
+/// Name of the link to the saved machine there.
+const STATE: &str = "state";
+/// Name of QEMU's standard error there.
+const ERRORS: &str = "stderr";
+
+impl Process {
+    /// Starts QEMU. The thread that calls this must outlive the guest, which dies with it.
+    pub(super) fn start(qemu: &Qemu, launch: &Launch<'_>) -> io::Result<(Self, ChildStdin, ChildStdout)> {
+        let folder = tempfile::Builder::new().prefix("sweep-guest-").tempdir()?;
+        let records = UnixListener::bind(folder.path().join(RECORDS))?;
+        records.set_nonblocking(true)?;
+        fs::write(folder.path().join("assignment"), launch.assignment)?;
+        let console = std::path::absolute(launch.console)?;
+        std::os::unix::fs::symlink(console, folder.path().join("console"))?;
+        let mut command = Command::new(&qemu.program);
+        command
+            .current_dir(folder.path())
+            .args(flags(launch.accelerator))
+            .arg("-kernel")
+            .arg(std::path::absolute(launch.kernel)?)
+            .arg("-append")
+            .arg(command_line(launch.accelerator, launch.freeze));
+        if let Some(initrd) = launch.initrd {
+            command.arg("-initrd").arg(std::path::absolute(initrd)?);
+        }
+        // Relative names: a folder with a comma or a quote in its path would be taken apart otherwise.
+        command.args(["-chardev", "file,id=console,path=console,append=on", "-device", "isa-serial,chardev=console"]);
+        command.args(["-chardev", &format!("socket,id=records,path={RECORDS}"), "-device", "isa-serial,chardev=records"]);
+        command.args(["-fw_cfg", &format!("name={FW_CFG_NAME},file=assignment")]);
+        command.args(["-chardev", "stdio,id=qmp,signal=off", "-mon", "chardev=qmp,mode=control"]);
+        if let Some(state) = launch.resume_from {
+            std::os::unix::fs::symlink(std::path::absolute(state)?, folder.path().join(STATE))?;
+            command.args(["-S", "-incoming", &format!("exec:cat {STATE}")]);
+        }
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(File::create(folder.path().join(ERRORS))?);
+        let mut child = bind_to_parent(&mut command).spawn()?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(io::Error::other("QEMU's standard input and output are not there"));
+        };
+        Ok((Self { child, folder, records }, input, output))
+    }
+
+    /// Waits until QEMU has connected the agent's serial port.
+    pub(super) fn records(&mut self, deadline: Instant) -> io::Result<UnixStream> {
+        loop {
+            match self.records.accept() {
+                Ok((stream, _)) => {
+                    stream.set_nonblocking(false)?;
+                    return Ok(stream);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if self.ended().is_some() {
+                        return Err(io::Error::other(format!("QEMU ended at once: {}", self.errors())));
+                    }
+                    if Instant::now() > deadline {
+                        return Err(io::ErrorKind::TimedOut.into());
+                    }
+                    thread::sleep(Duration::from_millis(1));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// How QEMU has ended, if it has.
+    pub(super) fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Waits a little for QEMU to end by itself.
+    pub(super) fn wait_for_end(&mut self, at_most: Duration) -> Option<ExitStatus> {
+        let deadline = Instant::now() + at_most;
+        loop {
+            let ended = self.ended();
+            if ended.is_some() || Instant::now() > deadline {
+                return ended;
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// What QEMU has written to its standard error, without the warnings that every start prints.
+    pub(super) fn errors(&self) -> String {
+        let text = fs::read(self.folder.path().join(ERRORS)).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        text.lines().filter(|line| !line.contains(": warning: ")).collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself, which is as well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
