@@ -6,5 +6,6 @@
 
 pub mod measurement;
 pub mod settings;
+pub mod spec;
 pub mod sys;
 pub mod units;
