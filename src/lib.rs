@@ -5,6 +5,7 @@
 //! Data flows one way through the rooms below; `tests/layering.rs` fails on an import against that direction.
 
 pub mod measurement;
+pub mod plan;
 pub mod settings;
 pub mod spec;
 pub mod sys;
