@@ -6,7 +6,9 @@
 
 pub mod backend;
 pub mod measurement;
+pub mod plan;
 pub mod settings;
+pub mod spec;
 pub mod sys;
 pub mod units;
 pub mod workload;

@@ -173,7 +173,8 @@ const WORKLOAD: [Key; 10] = [
         kind: CHUNK,
         about: "bytes handed to each send call (64 for an echo and 16 KiB for a stream where it is not given)",
         set: |settings, value| settings.workload.chunk_size = Some(narrow(value)),
-        get: Some(|settings| or_default(settings.workload.chunk_size, |size| Value::Int(size.into()))),
+        // The usual size written out is the same cell as the usual size left out.
+        get: Some(|settings| Value::Int(settings.workload.chunk_bytes().into())),
     },
     Key {
         path: "workload.read_size",
@@ -195,7 +196,8 @@ const WORKLOAD: [Key; 10] = [
         kind: Kind::Span { min: 1_000_000, limit: MAX_DURATION },
         about: "stream only: how long the sender sends (1s where neither this nor bytes is given)",
         set: |settings, value| settings.workload.duration = value.text().and_then(|text| text.parse().ok()),
-        get: Some(|settings| or_default(settings.workload.duration, |span| Value::Text(span.exact()))),
+        // The default written out is the same cell as the default left out.
+        get: Some(|settings| or_default(settings.workload.stream_duration(), |span| Value::Text(span.exact()))),
     },
     Key {
         path: "workload.bytes",

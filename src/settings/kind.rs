@@ -206,7 +206,7 @@ fn list(names: &[&str]) -> String {
 }
 
 /// The name that was probably meant.
-pub(super) fn nearest<'a>(typed: &str, names: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(typed: &str, names: &[&'a str]) -> Option<&'a str> {
     names
         .iter()
         .map(|name| (strsim::jaro_winkler(&typed.to_lowercase(), name), *name))

@@ -12,6 +12,7 @@ pub use axes::Axes;
 pub use keys::{
     KEYS, Key, MAX_BUFFER, MAX_CHUNK_SIZE, MAX_CHUNKS, MAX_DURATION, MAX_MTU, MAX_STREAM_BYTES, canonical, find, names,
 };
+pub(crate) use kind::nearest;
 pub use kind::{Kind, Limit, Rejection};
 pub use value::Value;
 

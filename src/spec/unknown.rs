@@ -1,0 +1,137 @@
+//! What to say about a key or a table that is not known: where it belongs, or what was probably meant.
+
+use crate::settings::{KEYS, nearest};
+
+use super::run::RUN_KEYS;
+
+/// Keys at the top of a file.
+pub(super) const TOP: [&str; 2] = ["name", "description"];
+
+/// The path that was probably meant, and the sentence that says so.
+pub(super) struct Suggestion {
+    /// The path of a key, so that nothing is concluded from its absence.
+    pub(super) path: Option<&'static str>,
+    /// What to do.
+    pub(super) fix: String,
+}
+
+/// Every path that can be set in a table.
+fn paths() -> impl Iterator<Item = &'static str> {
+    RUN_KEYS.iter().map(|key| key.path).chain(KEYS.iter().copied().flatten().map(|key| key.path))
+}
+
+/// A path as its table and its last part; the table of `name` is empty.
+pub(super) fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('.').unwrap_or(("", path))
+}
+
+/// Every table of a sweep file, in the order of documentation.
+pub(super) fn tables() -> Vec<&'static str> {
+    let mut tables: Vec<&'static str> = Vec::new();
+    for (table, _) in paths().map(split) {
+        if !tables.contains(&table) {
+            tables.push(table);
+        }
+    }
+    tables.push("axes");
+    tables
+}
+
+/// Names in backticks, joined.
+pub(super) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// For a key that its table does not have.
+pub(super) fn key(path: &str) -> Suggestion {
+    let (table, name) = split(path);
+    if !table.is_empty() && TOP.contains(&name) {
+        return Suggestion {
+            path: None,
+            fix: format!("`{name}` belongs at the top of the file, before the first table"),
+        };
+    }
+    // The most general home of that name: `rcvbuf` belongs to [socket] before it belongs to [socket.client].
+    if let Some(home) = paths().find(|home| split(home).1 == name) {
+        return Suggestion { path: Some(home), fix: format!("`{name}` belongs to [{}]", split(home).0) };
+    }
+    let siblings: Vec<&str> = if table.is_empty() {
+        TOP.to_vec()
+    } else {
+        paths().map(split).filter(|(other, _)| *other == table).map(|(_, name)| name).collect()
+    };
+    if let Some(near) = nearest(name, &siblings) {
+        return Suggestion { path: in_table(table, near), fix: format!("did you mean `{near}`?") };
+    }
+    let all: Vec<&str> = paths().map(|path| split(path).1).collect();
+    if let Some(near) = nearest(name, &all)
+        && let Some(home) = paths().find(|home| split(home).1 == near)
+    {
+        return Suggestion { path: Some(home), fix: format!("did you mean `{near}` of [{}]?", split(home).0) };
+    }
+    let place = if table.is_empty() { "the top of the file".to_owned() } else { format!("[{table}]") };
+    Suggestion { path: None, fix: format!("{place} takes {}", list(siblings)) }
+}
+
+/// The path of `name` in `table`.
+fn in_table(table: &str, name: &str) -> Option<&'static str> {
+    paths().find(|path| split(path) == (table, name))
+}
+
+/// For a table that does not exist.
+pub(super) fn table(path: &str) -> Suggestion {
+    let tables = tables();
+    let last = split(path).1;
+    let fix = if let Some(near) = nearest(path, &tables) {
+        format!("did you mean [{near}]?")
+    } else if let Some(inner) = tables.iter().find(|table| split(table).1 == last) {
+        format!("did you mean [{inner}]?")
+    } else {
+        format!("the tables are {}", tables.iter().map(|table| format!("[{table}]")).collect::<Vec<_>>().join(", "))
+    };
+    Suggestion { path: None, fix }
+}
+
+/// For an axis, or a `--set`, over something that is no key.
+pub(super) fn axis(name: &str) -> Suggestion {
+    let last = split(name).1;
+    if let Some(home) = paths().find(|home| split(home).1 == last) {
+        return Suggestion { path: Some(home), fix: format!("did you mean \"{home}\"?") };
+    }
+    let (names, near) = crate::settings::names(name);
+    if let Some(near) = near {
+        return Suggestion {
+            path: crate::settings::find(near).map(|key| key.path),
+            fix: format!(
+                "did you mean {}?",
+                if near.contains('.') { format!("\"{near}\"") } else { format!("`{near}`") }
+            ),
+        };
+    }
+    Suggestion { path: None, fix: format!("an axis is one of {}", list(names)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{axis, key, table};
+
+    #[test]
+    fn a_key_is_sent_home() {
+        assert_eq!(key("socket.chunk_size").fix, "`chunk_size` belongs to [workload]");
+        assert_eq!(key("rcvbuf").fix, "`rcvbuf` belongs to [socket]");
+        assert_eq!(key("workload.repeat").fix, "`repeat` belongs to [run]");
+        assert_eq!(key("run.name").fix, "`name` belongs at the top of the file, before the first table");
+    }
+
+    #[test]
+    fn a_slip_is_understood() {
+        assert_eq!(key("workload.protokol").fix, "did you mean `protocol`?");
+        assert_eq!(key("workload.protokol").path, Some("workload.protocol"));
+        assert_eq!(key("nmae").fix, "did you mean `name`?");
+        assert_eq!(table("wokload").fix, "did you mean [workload]?");
+        assert_eq!(table("client").fix, "did you mean [socket.client]?");
+        assert_eq!(axis("mtu").fix, "did you mean \"link.mtu\"?");
+        assert_eq!(axis("rcvbuff").fix, "did you mean `rcvbuf`?");
+        assert!(key("link.qqq").fix.starts_with("[link] takes `topology`"));
+    }
+}

@@ -1,0 +1,70 @@
+//! A value as typed against the kind that its key accepts.
+
+use crate::settings::{Kind, Rejection, Value};
+
+use super::raw::Typed;
+
+/// Checks one value and returns it in canonical form.
+pub(super) fn scalar(kind: &Kind, typed: &Typed) -> Result<Value, Rejection> {
+    let reject = |message: String, fix: String| Err(Rejection { message, fix });
+    match typed {
+        Typed::Value(value) => kind.check(value),
+        Typed::Negative(number) => reject(format!("`{number}` is below zero"), kind.expected()),
+        Typed::TooLarge(number) => reject(format!("`{number}` is larger than any number here"), kind.expected()),
+        Typed::Float(number) => match kind {
+            Kind::Count { .. } => reject(format!("`{number}` is not a whole number"), kind.expected()),
+            Kind::Size { .. } => reject(
+                format!("`{number}` is not a whole number of bytes"),
+                format!("write whole bytes, or a text with a unit such as \"{number}KiB\""),
+            ),
+            Kind::Span { .. } => reject(format!("`{number}` has no unit of time"), kind.expected()),
+            Kind::Text => reject(
+                format!("`{number}` is a number, where a text belongs"),
+                format!("put it in quotes: \"{number}\""),
+            ),
+            Kind::Switch { .. } | Kind::Choice(_) => {
+                reject(format!("`{number}` is a number, where {} belongs", kind.noun()), kind.expected())
+            }
+        },
+        Typed::Date(date) => reject(format!("`{date}` is a date, where {} belongs", kind.noun()), kind.expected()),
+        Typed::List(_) => reject(format!("a list, where {} belongs", kind.noun()), kind.expected()),
+        Typed::Table => reject(format!("a table, where {} belongs", kind.noun()), kind.expected()),
+    }
+}
+
+/// Checks one word of the command line. Where a text is asked for, any word is one, `6.12` too.
+pub(super) fn word(kind: &Kind, text: &str) -> Result<Value, Rejection> {
+    let typed = match (kind, super::raw::word(text)) {
+        (Kind::Text, Typed::Value(Value::Text(text))) => Typed::Value(Value::Text(text)),
+        (Kind::Text, _) => Typed::Value(Value::Text(text.trim().to_owned())),
+        (_, typed) => typed,
+    };
+    scalar(kind, &typed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{scalar, word};
+    use crate::settings::{Kind, Limit, Value, find};
+    use crate::spec::raw::Typed;
+
+    const SPAN: Kind = Kind::Span { min: 0, limit: Limit { name: "MAX", max: u64::MAX } };
+
+    #[test]
+    fn what_toml_has_beyond_our_values_is_refused_in_words() {
+        let size = &find("rcvbuf").expect("a key").kind;
+        let refused = scalar(size, &Typed::Float("1.5".into())).expect_err("a fraction");
+        assert_eq!(refused.fix, "write whole bytes, or a text with a unit such as \"1.5KiB\"");
+        let refused = scalar(size, &Typed::Negative("-1".into())).expect_err("negative");
+        assert_eq!(refused.message, "`-1` is below zero");
+        assert!(scalar(&SPAN, &Typed::Float("0.5".into())).is_err());
+        assert!(scalar(&SPAN, &Typed::List(Vec::new())).is_err());
+    }
+
+    #[test]
+    fn a_word_is_a_text_where_a_text_is_asked_for() {
+        assert_eq!(word(&Kind::Text, "6.12"), Ok(Value::Text("6.12".into())));
+        assert_eq!(word(&Kind::Text, "\"6.12\""), Ok(Value::Text("6.12".into())));
+        assert_eq!(word(&find("rcvbuf").expect("a key").kind, "4KiB"), Ok(Value::Int(4096)));
+    }
+}
