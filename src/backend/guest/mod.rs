@@ -1,4 +1,216 @@
-//! A cell in a guest of its own kernel.
+//! A QEMU guest with a kernel of its own: found, packed with this program as its PID 1, booted, and talked to. Inside it the
+//! `native` backend measures; here the guest is only a machine.
+//!
+//! In real time a guest boots once and works through all its jobs. In virtual time a guest boots once, is frozen, and every
+//! repeat starts from the frozen machine.
 
+pub mod agent;
+mod failure;
+mod frozen;
 pub mod initramfs;
 pub mod kernel;
+mod kvm;
+mod protocol;
+mod qemu;
+mod qmp;
+mod real;
+mod session;
+mod virtual_time;
+
+pub use frozen::{FrozenEntry, FrozenStore, MAX_STORE_BYTES};
+pub use kvm::{KvmVerdict, probe as probe_kvm};
+pub use qemu::{Accelerator, Qemu};
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use tempfile::NamedTempFile;
+
+use crate::settings::{Clock, Protocol, Settings};
+
+use self::initramfs::{Initramfs, modules};
+use self::kernel::{Kernel, KernelStore};
+use self::protocol::{Fault, Hello};
+
+use super::{Backend, BackendError, Event, Job, Machine};
+
+/// How long a guest may take from its start to the agent's first word. An emulated boot takes 3 to 10 s on an idle host.
+const BOOT_DEADLINE: Duration = Duration::from_secs(180);
+
+/// Modules that every guest gets.
+const MODULES: [&str; 2] = ["veth", "sctp"];
+
+/// Environment variable with a fault for the agent to commit, for tests: `panic@3`.
+const FAULT_VARIABLE: &str = "SWEEP_TEST_FAULT";
+
+/// What a guest is made of.
+#[derive(Debug)]
+struct Bootable {
+    /// As named in sweeps, exact.
+    image: String,
+    kernel: PathBuf,
+    kernel_sha256: String,
+    package_version: Option<String>,
+    initrd: Vec<u8>,
+    initrd_digest: String,
+    /// Wanted modules that the kernel has neither built in nor as a file.
+    absent: Vec<String>,
+}
+
+/// How guests are to be run.
+#[derive(Clone, Debug)]
+pub struct GuestOptions {
+    /// Which kernel, as the sweep asked for it.
+    pub asked: String,
+    /// How the processor is run, and by which clock.
+    pub accelerator: Accelerator,
+    /// Why this machine and no other, in a sentence.
+    pub why: String,
+    /// The program that becomes the agent.
+    pub program: PathBuf,
+    /// Where console logs go.
+    pub consoles: PathBuf,
+    /// Guests at once, in virtual time.
+    pub parallel: usize,
+}
+
+/// The backend.
+#[derive(Debug)]
+pub struct Guest {
+    qemu: Qemu,
+    bootable: Bootable,
+    options: GuestOptions,
+    frozen: FrozenStore,
+    fault: Option<Fault>,
+}
+
+impl Guest {
+    /// Packs a guest: its kernel and an initramfs with the agent and the modules.
+    ///
+    /// # Errors
+    /// When the initramfs cannot be made, with what is missing.
+    pub fn new(qemu: Qemu, kernel: &Kernel, store: &KernelStore, options: GuestOptions) -> Result<Self, BackendError> {
+        let unavailable = |error: &dyn std::fmt::Display| {
+            BackendError::Unavailable(format!("kernel {} cannot be packed into a guest: {error}", kernel.image))
+        };
+        let closure = modules::closure(&kernel.modules, &MODULES).map_err(|error| unavailable(&error))?;
+        let absent = closure.absent.clone();
+        let initrd = Initramfs { program: options.program.clone(), modules: closure, extra: Vec::new() }
+            .build()
+            .map_err(|error| unavailable(&error))?;
+        // An uncompressed image boots a second sooner under emulation; where there is none the packed one does.
+        let image = match options.accelerator {
+            Accelerator::Kvm => kernel.vmlinuz.clone(),
+            Accelerator::Tcg | Accelerator::TcgVirtual => {
+                kernel.vmlinux(store).unwrap_or_else(|_| kernel.vmlinuz.clone())
+            }
+        };
+        let bootable = Bootable {
+            image: kernel.image.to_string(),
+            kernel: image,
+            kernel_sha256: kernel.sha256.clone(),
+            package_version: kernel.package_version.clone(),
+            initrd_digest: initramfs::archive::digest(&initrd),
+            initrd,
+            absent,
+        };
+        let frozen = FrozenStore::below(store.path().parent().unwrap_or_else(|| store.path()));
+        let fault = std::env::var(FAULT_VARIABLE).ok().and_then(|text| Fault::parse(&text));
+        Ok(Self { qemu, bootable, options, frozen, fault })
+    }
+
+    /// The version of QEMU.
+    pub fn qemu_version(&self) -> &str {
+        &self.qemu.version
+    }
+
+    /// The key of the frozen machine that virtual cells start from: a hash of kernel, modules, program, QEMU and flags.
+    pub fn machine_key(&self) -> String {
+        FrozenStore::key(&self.bootable, &self.qemu)
+    }
+
+    /// What the agent told, as the records show it.
+    fn machine(&self, hello: &Hello) -> Machine {
+        Machine {
+            name: self.options.accelerator.machine_name().to_owned(),
+            image: self.bootable.image.clone(),
+            release: hello.release.clone(),
+            version: hello.version.clone(),
+            package_version: self.bootable.package_version.clone(),
+            clock: match self.options.accelerator {
+                Accelerator::Kvm | Accelerator::Tcg => Clock::Real,
+                Accelerator::TcgVirtual => Clock::Virtual,
+            },
+            why: self.options.why.clone(),
+            limits: hello.limits.clone(),
+            sysctls: hello.sysctls.clone(),
+        }
+    }
+
+    /// What a person should know of the modules.
+    fn notes(&self, hello: &Hello) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !self.bootable.absent.is_empty() {
+            notes.push(format!("kernel {} has no {}", self.bootable.image, self.bootable.absent.join(", ")));
+        }
+        for (name, error) in &hello.modules_failed {
+            notes.push(format!("module {name} does not load in {}: {error}", self.bootable.image));
+        }
+        notes
+    }
+
+    /// A path for a guest's console log that does not exist yet.
+    fn console(&self, what: &str) -> Result<PathBuf, BackendError> {
+        let folder = &self.options.consoles;
+        let broken = |error: std::io::Error| {
+            BackendError::Broken(format!("`{}` cannot hold console logs: {error}", folder.display()))
+        };
+        std::fs::create_dir_all(folder).map_err(broken)?;
+        let image: String =
+            self.bootable.image.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
+        let name = format!("{image}-{what}");
+        // Created here, so that two guests never share a log.
+        for number in 1.. {
+            let path = folder.join(format!("{name}-{number}.log"));
+            match std::fs::File::create_new(&path) {
+                Ok(_) => return Ok(path),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(broken(error)),
+            }
+        }
+        Err(BackendError::Broken(format!("`{}` is full of console logs", folder.display())))
+    }
+
+    /// The initramfs as a file, for QEMU.
+    fn initrd_file(&self) -> Result<NamedTempFile, BackendError> {
+        let file = NamedTempFile::with_prefix("sweep-initrd-")
+            .and_then(|file| std::fs::write(file.path(), &self.bootable.initrd).map(|()| file));
+        file.map_err(|error| BackendError::Broken(format!("the initramfs cannot be written: {error}")))
+    }
+}
+
+impl Backend for Guest {
+    fn run(
+        &mut self,
+        jobs: &[Job],
+        interrupted: &AtomicBool,
+        tell: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+    ) -> Result<(), BackendError> {
+        match self.options.accelerator {
+            Accelerator::Kvm | Accelerator::Tcg => real::run(self, jobs, interrupted, tell),
+            Accelerator::TcgVirtual => virtual_time::run(self, jobs, interrupted, tell),
+        }
+    }
+}
+
+/// Whether a guest's kernel can be expected to do what a cell needs: what its package lacks is known before it boots.
+pub fn lacks(settings: &Settings, absent: &[String]) -> Option<&'static str> {
+    (settings.workload.protocol == Protocol::Sctp && absent.iter().any(|module| module == "sctp")).then_some("sctp")
+}
+
+/// The folder below which kernels, frozen machines and results are kept: the parent of the kernel store's.
+pub fn cache_of(store: &KernelStore) -> &Path {
+    store.path().parent().unwrap_or_else(|| store.path())
+}

@@ -125,6 +125,9 @@ impl Tree {
                 return Err(bad("a part of it is a file"));
             }
         }
+        if mode & DIRECTORY == 0 && self.0.get(clean).is_some_and(|node| node.mode & DIRECTORY != 0) {
+            return Err(bad("it is a folder"));
+        }
         let device = (0, 0);
         self.0.insert(clean.to_owned(), Node { mode, bytes, device });
         Ok(())
@@ -224,7 +227,7 @@ mod tests {
 
     #[test]
     fn impossible_paths_are_refused() {
-        for path in ["", "/", "a/", "a//b", "../x", "etc/./x", "init/x", "a\0b"] {
+        for path in ["", "/", "a/", "a//b", "../x", "etc/./x", "init/x", "modules", "a\0b"] {
             let mut initramfs = initramfs();
             path.clone_into(&mut initramfs.extra[0].path);
             assert!(matches!(initramfs.build(), Err(Error::BadPath { .. })), "{path:?}");

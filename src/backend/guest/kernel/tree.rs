@@ -13,7 +13,6 @@ const MODULES: [&str; 2] = ["usr/lib/modules", "lib/modules"];
 pub(crate) struct Found {
     pub(crate) release: String,
     pub(crate) vmlinuz: PathBuf,
-    /// All module folders of that release: the packages of one kernel may disagree on `/usr`.
     pub(crate) modules: PathBuf,
 }
 

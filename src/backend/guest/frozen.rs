@@ -1,0 +1,314 @@
+//! Frozen machines: guests that have booted, stopped themselves at an exact instruction, and been saved.
+//!
+//! A machine is kept in `machines/<key>/` of the cache, where the key is a hash of all that goes into it: kernel,
+//! initramfs (with the program and the modules), QEMU, its flags and the kernel's command line.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::failure::GuestFailure;
+use super::protocol::Hello;
+use super::qemu::{self, Accelerator, Launch, Qemu};
+use super::qmp::QmpError;
+use super::session::Session;
+use super::{BOOT_DEADLINE, Bootable};
+
+/// Most that all frozen machines together may take, in bytes. The ones used longest ago go first.
+pub const MAX_STORE_BYTES: u64 = 4 << 30;
+/// How long QEMU may take to write a machine's memory out.
+const SAVE_DEADLINE: Duration = Duration::from_secs(120);
+/// Raised when what is saved, or how, changes.
+const VERSION: u32 = 1;
+
+const STATE: &str = "state";
+const INITRD: &str = "initrd";
+const FACTS: &str = "machine.json";
+
+/// The store of frozen machines.
+#[derive(Clone, Debug)]
+pub struct FrozenStore {
+    folder: PathBuf,
+}
+
+/// A frozen machine in the store.
+#[derive(Clone, Debug)]
+pub struct Frozen {
+    folder: PathBuf,
+    facts: Facts,
+    /// Whether it was made just now, and how long its boot took in host time.
+    pub made_in: Option<Duration>,
+}
+
+/// What is kept beside a machine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Facts {
+    version: u32,
+    key: String,
+    image: String,
+    qemu: String,
+    hello: Hello,
+    /// Size and SHA-256 of the saved state, so that a damaged one is noticed.
+    state_bytes: u64,
+    state_sha256: String,
+}
+
+/// A frozen machine, for lists.
+#[derive(Clone, Debug, Serialize)]
+pub struct FrozenEntry {
+    /// Its key.
+    pub key: String,
+    /// The kernel: as named in sweeps.
+    pub image: String,
+    /// `uname -r`.
+    pub release: String,
+    /// Bytes on disk.
+    pub bytes: u64,
+    /// When it was last used, in seconds since 1970.
+    pub used: u64,
+}
+
+fn failed(what: &'static str) -> impl Fn(io::Error) -> GuestFailure {
+    move |error| GuestFailure::State { what, message: error.to_string(), console: super::failure::Tail::default() }
+}
+
+impl FrozenStore {
+    /// The store below a cache folder.
+    pub fn below(cache: &Path) -> Self {
+        Self { folder: cache.join("machines") }
+    }
+
+    /// The key of the machine that these make.
+    pub(super) fn key(bootable: &Bootable, qemu: &Qemu) -> String {
+        let mut hash = Sha256::new();
+        for part in [
+            VERSION.to_string(),
+            bootable.kernel_sha256.clone(),
+            bootable.initrd_digest.clone(),
+            qemu.version.clone(),
+            qemu::flags(Accelerator::TcgVirtual).join(" "),
+            qemu::command_line(Accelerator::TcgVirtual, true),
+        ] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        hex(&hash.finalize())[..32].to_owned()
+    }
+
+    /// The frozen machine of that kernel: from the store if it is there and whole, else booted and saved now.
+    pub(super) fn get_or_make(
+        &self,
+        bootable: &Bootable,
+        qemu: &Qemu,
+        console: &Path,
+        interrupted: &AtomicBool,
+        note: &mut dyn FnMut(String),
+    ) -> Result<Frozen, GuestFailure> {
+        let key = Self::key(bootable, qemu);
+        fs::create_dir_all(&self.folder).map_err(failed("saved"))?;
+        let lock = File::create(self.folder.join(format!("{key}.lock"))).map_err(failed("saved"))?;
+        // Two runs that want the same machine: the second waits, and finds it made.
+        lock.lock().map_err(failed("saved"))?;
+        let folder = self.folder.join(&key);
+        match Frozen::load(&folder, &key) {
+            Ok(Some(frozen)) => return Ok(frozen),
+            Ok(None) => {}
+            Err(reason) => note(format!("the frozen machine of {} is damaged ({reason}) and is made again", bootable.image)),
+        }
+        note(format!("booting {} in virtual time and freezing it", bootable.image));
+        let begun = Instant::now();
+        let fresh = tempfile::Builder::new().prefix(".new-").tempdir_in(&self.folder).map_err(failed("saved"))?;
+        fs::write(fresh.path().join(INITRD), &bootable.initrd).map_err(failed("saved"))?;
+        let hello = freeze(bootable, qemu, fresh.path(), console, interrupted)?;
+        let (state_bytes, state_sha256) = digest(&fresh.path().join(STATE)).map_err(failed("saved"))?;
+        let facts = Facts {
+            version: VERSION,
+            key: key.clone(),
+            image: bootable.image.clone(),
+            qemu: qemu.version.clone(),
+            hello,
+            state_bytes,
+            state_sha256,
+        };
+        let text = serde_json::to_vec_pretty(&facts).map_err(|error| failed("saved")(error.into()))?;
+        fs::write(fresh.path().join(FACTS), text).map_err(failed("saved"))?;
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(failed("saved"))?;
+        }
+        let fresh = fresh.keep();
+        fs::rename(&fresh, &folder).map_err(failed("saved"))?;
+        self.prune(MAX_STORE_BYTES, Some(&key)).map_err(failed("saved"))?;
+        Ok(Frozen { folder, facts, made_in: Some(begun.elapsed()) })
+    }
+
+    /// All frozen machines, the one used longest ago first.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn list(&self) -> io::Result<Vec<FrozenEntry>> {
+        let mut entries = Vec::new();
+        let folder = match fs::read_dir(&self.folder) {
+            Ok(folder) => folder,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(entries),
+            Err(error) => return Err(error),
+        };
+        for entry in folder {
+            let path = entry?.path();
+            let Ok(facts) = Facts::read(&path) else { continue };
+            let mut bytes = 0;
+            for file in fs::read_dir(&path)? {
+                bytes += file?.metadata()?.len();
+            }
+            let used = fs::metadata(path.join(FACTS))?.modified()?;
+            let used = used.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |age| age.as_secs());
+            entries.push(FrozenEntry { key: facts.key, image: facts.image, release: facts.hello.release, bytes, used });
+        }
+        entries.sort_by_key(|entry| entry.used);
+        Ok(entries)
+    }
+
+    /// Removes the machines used longest ago until the rest takes at most `bytes`. Returns what was removed.
+    ///
+    /// # Errors
+    /// When a folder cannot be read or removed.
+    pub fn prune(&self, bytes: u64, keep: Option<&str>) -> io::Result<Vec<FrozenEntry>> {
+        let entries = self.list()?;
+        let mut total: u64 = entries.iter().map(|entry| entry.bytes).sum();
+        let mut removed = Vec::new();
+        for entry in entries {
+            if total <= bytes {
+                break;
+            }
+            if Some(entry.key.as_str()) == keep {
+                continue;
+            }
+            fs::remove_dir_all(self.folder.join(&entry.key))?;
+            // The lock's file stays: another run may hold it.
+            total -= entry.bytes;
+            removed.push(entry);
+        }
+        Ok(removed)
+    }
+}
+
+impl Facts {
+    fn read(folder: &Path) -> io::Result<Self> {
+        Ok(serde_json::from_slice(&fs::read(folder.join(FACTS))?)?)
+    }
+}
+
+impl Frozen {
+    /// A machine from the store, checked. `None` if there is none, an error says what is damaged.
+    fn load(folder: &Path, key: &str) -> Result<Option<Self>, String> {
+        if !folder.exists() {
+            return Ok(None);
+        }
+        let facts = Facts::read(folder).map_err(|error| format!("{FACTS}: {error}"))?;
+        if facts.version != VERSION || facts.key != key {
+            return Err(format!("{FACTS} is of another machine"));
+        }
+        let (bytes, sha256) = digest(&folder.join(STATE)).map_err(|error| format!("{STATE}: {error}"))?;
+        if bytes != facts.state_bytes || sha256 != facts.state_sha256 {
+            return Err(format!("{STATE} is not what was saved"));
+        }
+        // The time of its last use decides what is pruned first. A store that cannot be written still serves.
+        let _ = File::options()
+            .append(true)
+            .open(folder.join(FACTS))
+            .and_then(|file| file.set_modified(SystemTime::now()));
+        Ok(Some(Self { folder: folder.to_owned(), facts, made_in: None }))
+    }
+
+    /// What the agent said before it stopped.
+    pub(super) const fn hello(&self) -> &Hello {
+        &self.facts.hello
+    }
+
+    /// The machine's key.
+    pub fn key(&self) -> &str {
+        &self.facts.key
+    }
+
+    pub(super) fn state(&self) -> PathBuf {
+        self.folder.join(STATE)
+    }
+
+    pub(super) fn initrd(&self) -> PathBuf {
+        self.folder.join(INITRD)
+    }
+}
+
+/// Boots a guest up to the point where its agent stops it, and writes its state to `folder`.
+fn freeze(
+    bootable: &Bootable,
+    qemu: &Qemu,
+    folder: &Path,
+    console: &Path,
+    interrupted: &AtomicBool,
+) -> Result<Hello, GuestFailure> {
+    let launch = Launch {
+        accelerator: Accelerator::TcgVirtual,
+        kernel: &bootable.kernel,
+        initrd: Some(&folder.join(INITRD)),
+        assignment: b"{}",
+        resume_from: None,
+        freeze: true,
+        console,
+    };
+    let mut session = Session::start(qemu, &launch, interrupted)?;
+    let hello = session.hello(BOOT_DEADLINE)?;
+    let deadline = Instant::now() + SAVE_DEADLINE;
+    let saved = save(&mut session, folder, deadline);
+    saved.map_err(|error| session.state("saved", &error))?;
+    Ok(hello)
+}
+
+fn save(session: &mut Session<'_>, folder: &Path, deadline: Instant) -> Result<(), QmpError> {
+    let state = folder.join(STATE);
+    let qmp = session.qmp();
+    qmp.poll("query-status", deadline, |status| Ok(status["status"] == "guest-panicked"))?;
+    // Not slowed down for a network that is not there.
+    qmp.command("migrate-set-parameters", json!({ "max-bandwidth": u64::MAX >> 1 }), deadline)?;
+    let target = shell_word(&state);
+    qmp.command("migrate", json!({ "uri": format!("exec:cat > {target}") }), deadline)?;
+    qmp.poll("query-migrate", deadline, |progress| match progress["status"].as_str() {
+        Some("completed") => Ok(true),
+        Some("failed" | "cancelled") => Err(QmpError::Refused {
+            command: "migrate".to_owned(),
+            message: progress["error-desc"].as_str().unwrap_or("no reason given").to_owned(),
+        }),
+        _ => Ok(false),
+    })
+}
+
+/// A path as one word of a shell's command line.
+fn shell_word(path: &Path) -> String {
+    format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"))
+}
+
+/// Size and SHA-256 of a file.
+fn digest(path: &Path) -> io::Result<(u64, String)> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut piece = vec![0; 1 << 20];
+    let mut bytes = 0;
+    loop {
+        let len = file.read(&mut piece)?;
+        if len == 0 {
+            return Ok((bytes, hex(&hash.finalize())));
+        }
+        hash.update(&piece[..len]);
+        bytes += len as u64;
+    }
+}
+
+/// Bytes in hexadecimal.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

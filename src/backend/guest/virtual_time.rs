@@ -1,0 +1,212 @@
+//! Guests in virtual time: every repeat goes on from the frozen machine, so that its figures depend on nothing but the cell.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::backend::{BackendError, Event, Job};
+use crate::measurement::{Measurement, Outcome};
+use crate::settings::Work;
+use crate::units::Span;
+
+use super::failure::{GuestFailure, Silence};
+use super::frozen::Frozen;
+use super::protocol::{Assignment, Fault, Word};
+use super::qemu::{Accelerator, Launch};
+use super::qmp::QmpError;
+use super::session::Session;
+use super::{Guest, frozen};
+
+/// How much longer than a job's timeout the guest's clock may run before the guest is stopped: the agent ends jobs by
+/// itself, unless the guest is so busy that the agent never gets to run.
+const GUEST_GRACE: Span = Span(2_000_000_000);
+
+/// How long the host may take for a job, whatever the guest's clock says.
+const HOST_DEADLINE: Duration = Duration::from_secs(60);
+/// And how much more for each second that a stream keeps the guest busy, which costs ten seconds and more.
+const HOST_PER_STREAM: u32 = 40;
+
+/// How long resuming may take.
+const RESUME_DEADLINE: Duration = Duration::from_secs(60);
+
+/// How often a guest that takes long is asked for its clock.
+const CLOCK_PERIOD: Duration = Duration::from_millis(500);
+
+/// What a worker tells.
+enum Told {
+    Started(usize),
+    Ended(usize, Result<Box<Measurement>, GuestFailure>),
+}
+
+pub(super) fn run(
+    guest: &Guest,
+    jobs: &[Job],
+    interrupted: &AtomicBool,
+    tell: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+) -> Result<(), BackendError> {
+    let console = guest.console("boot")?;
+    let frozen = guest.frozen.get_or_make(&guest.bootable, &guest.qemu, &console, interrupted, &mut |note| {
+        let _ = tell(Event::Note(note));
+    });
+    let frozen = match frozen {
+        Ok(frozen) => frozen,
+        Err(GuestFailure::Interrupted) => return Ok(()),
+        Err(failure) => {
+            return Err(BackendError::Broken(format!("{failure}\n  the whole console: {}", console.display())));
+        }
+    };
+    match frozen.made_in {
+        Some(took) => {
+            let _ = tell(Event::Note(format!("frozen in {}", Span::from(took))));
+        }
+        // The log of a boot that did not happen.
+        None => drop(fs::remove_file(&console)),
+    }
+    for note in guest.notes(frozen.hello()) {
+        let _ = tell(Event::Note(note));
+    }
+    if tell(Event::Machine(&guest.machine(frozen.hello()))).is_break() {
+        return Ok(());
+    }
+    share_out(guest, &frozen, jobs, interrupted, tell);
+    Ok(())
+}
+
+/// Lets workers take jobs one by one, each in a guest of its own.
+fn share_out(
+    guest: &Guest,
+    frozen: &Frozen,
+    jobs: &[Job],
+    interrupted: &AtomicBool,
+    tell: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+) {
+    let next = AtomicUsize::new(0);
+    let stop = AtomicBool::new(false);
+    let (sender, told) = channel();
+    thread::scope(|scope| {
+        for _ in 0..guest.options.parallel.clamp(1, jobs.len().max(1)) {
+            let sender = sender.clone();
+            let (next, stop) = (&next, &stop);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) && !interrupted.load(Ordering::Relaxed) {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(job) = jobs.get(index) else { break };
+                    let fault = guest.fault.clone().filter(|fault| fault.job == index);
+                    let fault = fault.map(|fault| Fault { job: 0, ..fault });
+                    let started = sender.send(Told::Started(index));
+                    let ended = started.and_then(|()| {
+                        sender.send(Told::Ended(index, repeat(guest, frozen, job, fault, interrupted).map(Box::new)))
+                    });
+                    if ended.is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        for word in told {
+            let event = match word {
+                Told::Started(index) => Event::Started(index),
+                Told::Ended(index, Ok(measurement)) => Event::Ended(index, measurement),
+                Told::Ended(_, Err(GuestFailure::Interrupted)) => continue,
+                Told::Ended(index, Err(failure)) => {
+                    let failed = Measurement::without_figures(Outcome::Failed, failure.to_string());
+                    Event::Ended(index, Box::new(failed))
+                }
+            };
+            if tell(event).is_break() {
+                stop.store(true, Ordering::Relaxed);
+                break;
+            }
+        }
+    });
+}
+
+/// One repeat.
+fn repeat(
+    guest: &Guest,
+    frozen: &Frozen,
+    job: &Job,
+    fault: Option<Fault>,
+    interrupted: &AtomicBool,
+) -> Result<Measurement, GuestFailure> {
+    let assignment = Assignment { jobs: vec![job.clone()], fault };
+    let start = |error: std::io::Error| GuestFailure::Start(error.to_string());
+    let assignment = serde_json::to_vec(&assignment).map_err(|error| start(error.into()))?;
+    let console = tempfile::NamedTempFile::with_prefix("sweep-console-").map_err(start)?;
+    let launch = Launch {
+        accelerator: Accelerator::TcgVirtual,
+        kernel: &guest.bootable.kernel,
+        initrd: Some(&frozen.initrd()),
+        assignment: &assignment,
+        resume_from: Some(&frozen.state()),
+        freeze: true,
+        console: console.path(),
+    };
+    let mut session = Session::start(&guest.qemu, &launch, interrupted)?;
+    let result = converse(&mut session, job);
+    if result.is_err() {
+        // A folder for it exists: the boot's own log was there.
+        let key = frozen::hex(&(std::process::id()).to_be_bytes());
+        session.keep_console(&guest.options.consoles.join(format!("failed-{key}-{}.log", session.age().0)));
+    }
+    result
+}
+
+fn converse(session: &mut Session<'_>, job: &Job) -> Result<Measurement, GuestFailure> {
+    session.resumed();
+    let resumed = resume(session);
+    let resumed_at = resumed.map_err(|error| session.state("resumed", &error))?;
+    let busy = match job.settings.workload.kind {
+        Work::Echo => Duration::ZERO,
+        Work::Stream => job.settings.workload.stream_duration().unwrap_or(job.timeout).duration(),
+    };
+    let deadline = Instant::now() + HOST_DEADLINE + busy * HOST_PER_STREAM;
+    let guest_limit = Span(job.timeout.0 + GUEST_GRACE.0);
+    loop {
+        match session.glance(CLOCK_PERIOD) {
+            Ok(Word::Ended { job: 0, measurement }) => return Ok(*measurement),
+            Ok(word) => return Err(session.unexpected(&word)),
+            Err(Silence::Deadline) => {}
+            Err(silence) => return Err(session.fail(silence, CLOCK_PERIOD)),
+        }
+        let now = guest_clock(session).unwrap_or(resumed_at);
+        let passed = Span(now.saturating_sub(resumed_at) * 1_000_000_000);
+        if passed > guest_limit || Instant::now() > deadline {
+            let console = session.console().tail();
+            return Err(GuestFailure::Livelock { guest: passed, host: session.age(), console });
+        }
+    }
+}
+
+/// Lets the machine go on from where it stopped itself. Returns its clock, in seconds.
+fn resume(session: &mut Session<'_>) -> Result<u64, QmpError> {
+    let deadline = Instant::now() + RESUME_DEADLINE;
+    session.qmp().poll("query-status", deadline, |status| Ok(status["status"] != "inmigrate"))?;
+    let clock = guest_clock(session)?;
+    session.qmp().command("cont", Value::Null, deadline)?;
+    Ok(clock)
+}
+
+/// The guest's clock in seconds: the one that its battery-backed chip shows, which follows virtual time. Reading it from
+/// outside is invisible inside.
+fn guest_clock(session: &mut Session<'_>) -> Result<u64, QmpError> {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let time =
+        session.qmp().command("qom-get", json!({ "path": "/machine", "property": "rtc-time" }), deadline)?;
+    let field = |name: &str| time[name].as_u64().unwrap_or(0);
+    // Only differences are used, and no repeat lasts a day.
+    Ok(((field("tm_yday") + field("tm_mday")) * 24 + field("tm_hour")) * 3600 + field("tm_min") * 60 + field("tm_sec"))
+}
+
+/// Whether a path is there, for messages.
+#[expect(dead_code, reason = "removed before this lands")]
+fn there(path: &Path) -> bool {
+    path.exists()
+}
