@@ -4,4 +4,5 @@
 //!
 //! Data flows one way through the rooms below; `tests/layering.rs` fails on an import against that direction.
 
+pub mod backend;
 pub mod units;

@@ -1,0 +1,4 @@
+//! A cell in a guest of its own kernel.
+
+pub mod initramfs;
+pub mod kernel;

@@ -1,0 +1,3 @@
+//! Where a cell runs.
+
+pub mod guest;
