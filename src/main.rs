@@ -1,3 +1,7 @@
 //! The `sweep` program: everything is in the library.
 
-fn main() {}
+fn main() {
+    if sweep::backend::guest::agent::is_agent() {
+        sweep::backend::guest::agent::run();
+    }
+}

@@ -149,13 +149,16 @@ fn work(link: &Link) -> Result<(), String> {
 /// Loads the modules in the order of their list. Returns those that could not be loaded, and why: whether they are missed
 /// shows when a cell needs them.
 fn load_modules(folder: &Path) -> Vec<(String, String)> {
-    let order = fs::read_to_string(folder.join("order")).unwrap_or_default();
+    let list = |file: &str| fs::read_to_string(folder.join(file)).unwrap_or_default();
+    let (order, optional) = (list("order"), list("optional"));
     order
         .lines()
         .filter_map(|name| {
             let error = guest::load_module(&folder.join(name)).err()?;
             Some((name.to_owned(), error.to_string()))
         })
+        // A variant for hardware that is not there.
+        .filter(|(name, _)| !optional.lines().any(|optional| optional == name))
         .collect()
 }
 

@@ -119,7 +119,9 @@ impl FrozenStore {
         match Frozen::load(&folder, &key) {
             Ok(Some(frozen)) => return Ok(frozen),
             Ok(None) => {}
-            Err(reason) => note(format!("the frozen machine of {} is damaged ({reason}) and is made again", bootable.image)),
+            Err(reason) => {
+                note(format!("the frozen machine of {} is damaged ({reason}) and is made again", bootable.image))
+            }
         }
         note(format!("booting {} in virtual time and freezing it", bootable.image));
         let begun = Instant::now();
@@ -218,10 +220,8 @@ impl Frozen {
             return Err(format!("{STATE} is not what was saved"));
         }
         // The time of its last use decides what is pruned first. A store that cannot be written still serves.
-        let _ = File::options()
-            .append(true)
-            .open(folder.join(FACTS))
-            .and_then(|file| file.set_modified(SystemTime::now()));
+        let _ =
+            File::options().append(true).open(folder.join(FACTS)).and_then(|file| file.set_modified(SystemTime::now()));
         Ok(Some(Self { folder: folder.to_owned(), facts, made_in: None }))
     }
 

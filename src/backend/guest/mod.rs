@@ -30,7 +30,7 @@ use tempfile::NamedTempFile;
 
 use crate::settings::{Clock, Protocol, Settings};
 
-use self::initramfs::{Initramfs, modules};
+use self::initramfs::Initramfs;
 use self::kernel::{Kernel, KernelStore};
 use self::protocol::{Fault, Hello};
 
@@ -95,7 +95,7 @@ impl Guest {
         let unavailable = |error: &dyn std::fmt::Display| {
             BackendError::Unavailable(format!("kernel {} cannot be packed into a guest: {error}", kernel.image))
         };
-        let closure = modules::closure(&kernel.modules, &MODULES).map_err(|error| unavailable(&error))?;
+        let closure = initramfs::closure(&kernel.modules, &MODULES).map_err(|error| unavailable(&error))?;
         let absent = closure.absent.clone();
         let initrd = Initramfs { program: options.program.clone(), modules: closure, extra: Vec::new() }
             .build()
@@ -112,7 +112,7 @@ impl Guest {
             kernel: image,
             kernel_sha256: kernel.sha256.clone(),
             package_version: kernel.package_version.clone(),
-            initrd_digest: initramfs::archive::digest(&initrd),
+            initrd_digest: initramfs::digest(&initrd),
             initrd,
             absent,
         };
@@ -208,9 +208,4 @@ impl Backend for Guest {
 /// Whether a guest's kernel can be expected to do what a cell needs: what its package lacks is known before it boots.
 pub fn lacks(settings: &Settings, absent: &[String]) -> Option<&'static str> {
     (settings.workload.protocol == Protocol::Sctp && absent.iter().any(|module| module == "sctp")).then_some("sctp")
-}
-
-/// The folder below which kernels, frozen machines and results are kept: the parent of the kernel store's.
-pub fn cache_of(store: &KernelStore) -> &Path {
-    store.path().parent().unwrap_or_else(|| store.path())
 }

@@ -61,7 +61,9 @@ impl Qemu {
             .map(|folder| folder.join(&name))
             .find(|path| path.is_file())
             .ok_or_else(|| {
-                format!("`{name}` is not on the PATH: install QEMU (Debian and Ubuntu: apt-get install qemu-system-x86)")
+                format!(
+                    "`{name}` is not on the PATH: install QEMU (Debian and Ubuntu: apt-get install qemu-system-x86)"
+                )
             })?;
         let output = Command::new(&program)
             .arg("--version")
@@ -175,17 +177,19 @@ impl Process {
         }
         // Relative names: a folder with a comma or a quote in its path would be taken apart otherwise.
         command.args(["-chardev", "file,id=console,path=console,append=on", "-device", "isa-serial,chardev=console"]);
-        command.args(["-chardev", &format!("socket,id=records,path={RECORDS}"), "-device", "isa-serial,chardev=records"]);
+        command.args([
+            "-chardev",
+            &format!("socket,id=records,path={RECORDS}"),
+            "-device",
+            "isa-serial,chardev=records",
+        ]);
         command.args(["-fw_cfg", &format!("name={FW_CFG_NAME},file=assignment")]);
         command.args(["-chardev", "stdio,id=qmp,signal=off", "-mon", "chardev=qmp,mode=control"]);
         if let Some(state) = launch.resume_from {
             std::os::unix::fs::symlink(std::path::absolute(state)?, folder.path().join(STATE))?;
             command.args(["-S", "-incoming", &format!("exec:cat {STATE}")]);
         }
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(File::create(folder.path().join(ERRORS))?);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(File::create(folder.path().join(ERRORS))?);
         let mut child = bind_to_parent(&mut command).spawn()?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("QEMU's standard input and output are not there"));

@@ -40,9 +40,7 @@ pub(super) fn run(
     while first < jobs.len() && !interrupted.load(Ordering::Relaxed) {
         let mut progress = Progress { ended: 0, begun: false };
         let console = guest.console("console")?;
-        let fault = guest.fault.clone().and_then(|fault| {
-            Some(Fault { job: fault.job.checked_sub(first)?, ..fault })
-        });
+        let fault = guest.fault.clone().and_then(|fault| Some(Fault { job: fault.job.checked_sub(first)?, ..fault }));
         let assignment = serde_json::to_vec(&Assignment { jobs: jobs[first..].to_vec(), fault })
             .map_err(|error| BackendError::Broken(format!("the assignment cannot be written: {error}")))?;
         let launch = Launch {

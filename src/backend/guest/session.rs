@@ -34,11 +34,7 @@ pub(super) struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// Starts a guest.
-    pub(super) fn start(
-        qemu: &Qemu,
-        launch: &Launch<'_>,
-        interrupted: &'a AtomicBool,
-    ) -> Result<Self, GuestFailure> {
+    pub(super) fn start(qemu: &Qemu, launch: &Launch<'_>, interrupted: &'a AtomicBool) -> Result<Self, GuestFailure> {
         let begun = Instant::now();
         let deadline = begun + START_DEADLINE;
         let (mut process, input, output) =

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
@@ -198,15 +197,8 @@ fn resume(session: &mut Session<'_>) -> Result<u64, QmpError> {
 /// outside is invisible inside.
 fn guest_clock(session: &mut Session<'_>) -> Result<u64, QmpError> {
     let deadline = Instant::now() + Duration::from_secs(10);
-    let time =
-        session.qmp().command("qom-get", json!({ "path": "/machine", "property": "rtc-time" }), deadline)?;
+    let time = session.qmp().command("qom-get", json!({ "path": "/machine", "property": "rtc-time" }), deadline)?;
     let field = |name: &str| time[name].as_u64().unwrap_or(0);
     // Only differences are used, and no repeat lasts a day.
     Ok(((field("tm_yday") + field("tm_mday")) * 24 + field("tm_hour")) * 3600 + field("tm_min") * 60 + field("tm_sec"))
-}
-
-/// Whether a path is there, for messages.
-#[expect(dead_code, reason = "removed before this lands")]
-fn there(path: &Path) -> bool {
-    path.exists()
 }
