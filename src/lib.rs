@@ -5,5 +5,6 @@
 //! Data flows one way through the rooms below; `tests/layering.rs` fails on an import against that direction.
 
 pub mod measurement;
+pub mod record;
 pub mod settings;
 pub mod units;
