@@ -212,7 +212,7 @@ fn sha256_of(path: &Path) -> io::Result<String> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use std::fs;
 
     use serde_json::json;
@@ -220,7 +220,7 @@ pub(super) mod tests {
     use super::{Manifest, StoreError, SweepSource, sha256_of};
 
     /// A manifest of a sweep of that name, started at a fixed time.
-    pub(in crate::record) fn example(name: &str) -> Manifest {
+    pub(crate) fn example(name: &str) -> Manifest {
         let sweep = SweepSource {
             name: name.to_owned(),
             path: None,

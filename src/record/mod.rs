@@ -21,3 +21,5 @@ pub use journal::{Loaded, RepeatKey};
 pub use manifest::{Machine, Manifest, Program, SweepSource};
 pub use revision::Revision;
 pub use store::{RunDir, Writer};
+#[cfg(test)]
+pub(crate) use {format::tests::example, manifest::tests::example as example_manifest};

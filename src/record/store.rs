@@ -42,12 +42,15 @@ impl RunDir {
         let name = make_folder(results, &base)?;
         let made = results.join(&name);
         Self::begin(&made, manifest)
-            .and_then(|writer| swap_link(&results.join(LATEST), Path::new(&name)).map(|()| writer))
-            .inspect_err(|_| {
-                // Only what was just made. The error that matters is the first.
-                for file in [MANIFEST, RECORDS] {
-                    let _ = fs::remove_file(made.join(file));
+            .and_then(|writer| match swap_link(&results.join(LATEST), Path::new(&name)) {
+                Ok(()) => Ok(writer),
+                Err(error) => {
+                    clear(&made);
+                    Err(error)
                 }
+            })
+            .inspect_err(|_| {
+                // Empty by now. The error that matters is the first.
                 let _ = fs::remove_dir(&made);
             })
     }
@@ -55,7 +58,7 @@ impl RunDir {
     /// Makes the folder that `--out` names, with the manifest in it. It may exist if it is empty.
     ///
     /// # Errors
-    /// If it holds something or cannot be written.
+    /// If it holds something or cannot be written. Nothing is left in it then.
     pub fn create_at(out: &Path, manifest: &Manifest) -> Result<Writer, StoreError> {
         fs::create_dir_all(out).map_err(StoreError::io("create", out))?;
         let mut entries = fs::read_dir(out).map_err(StoreError::io("read", out))?;
@@ -76,9 +79,10 @@ impl RunDir {
                 StoreError::io("create", &records)(error)
             }
         })?;
-        dir.lock(&file)?;
-        manifest.write(&dir.path.join(MANIFEST))?;
-        sync_folder(&dir.path).map_err(StoreError::io("synchronise", &dir.path))?;
+        dir.lock(&file)
+            .and_then(|()| manifest.write(&dir.path.join(MANIFEST)))
+            .and_then(|()| sync_folder(&dir.path).map_err(StoreError::io("synchronise", &dir.path)))
+            .inspect_err(|_| clear(&dir.path))?;
         Ok(Writer { journal: Journal::new(file, records, Extent::default())?, dir })
     }
 
@@ -175,6 +179,14 @@ impl Writer {
     /// If the disk fails.
     pub fn sync(&self) -> Result<(), StoreError> {
         self.journal.sync()
+    }
+}
+
+/// Takes the files of a run that could not start out of the folder that was just made for it.
+fn clear(folder: &Path) {
+    for file in [MANIFEST, RECORDS] {
+        // The error that matters is why it could not start.
+        let _ = fs::remove_file(folder.join(file));
     }
 }
 

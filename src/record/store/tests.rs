@@ -198,6 +198,9 @@ fn run_until_the_disk_is_full() {
     // A run that cannot even start leaves nothing.
     RunDir::create(Path::new(&disk), &larger).expect_err("no room");
     assert_eq!(fs::read_dir(&disk).expect("listed").count(), 2, "the first run and `latest`");
+    let out = Path::new(&disk).join("out");
+    RunDir::create_at(&out, &larger).expect_err("no room");
+    assert_eq!(fs::read_dir(&out).expect("listed").count(), 0, "so that `--out` can be tried again");
     // With room again, the same writer goes on.
     fs::remove_file(writer.dir().path().join(MANIFEST)).expect("room");
     writer.append(&example("9f2c", appended, 1_000_000)).expect("room");
@@ -216,7 +219,7 @@ fn run_on_a_read_only_disk() {
     writer.append(&example("9f2c", 0, 1_000_000)).expect("appended");
     let dir = writer.dir().clone();
     drop(writer);
-    let remount = Command::new("mount").args(["-o", "remount,ro", &disk]).status().expect("mount runs");
+    let remount = Command::new("mount").args(["-o", "remount,bind,ro", &disk]).status().expect("mount runs");
     assert!(remount.success());
     let error = dir.resume().expect_err("read-only").to_string();
     assert!(error.contains("make the folder writable"), "{error}");
