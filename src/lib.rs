@@ -7,4 +7,5 @@
 pub mod measurement;
 pub mod record;
 pub mod settings;
+pub mod stats;
 pub mod units;
