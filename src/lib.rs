@@ -6,6 +6,7 @@
 
 pub mod measurement;
 pub mod record;
+pub mod report;
 pub mod settings;
 pub mod stats;
 pub mod units;
