@@ -7,8 +7,11 @@
 pub mod backend;
 pub mod measurement;
 pub mod plan;
+pub mod record;
+pub mod report;
 pub mod settings;
 pub mod spec;
+pub mod stats;
 pub mod sys;
 pub mod units;
 pub mod workload;

@@ -1,0 +1,218 @@
+//! The folder of a run: made so that two runs never share one, written by one process at a time, read by anyone.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::error::StoreError;
+use super::files::{probe_room, swap_link, sync_folder};
+use super::format::Record;
+use super::journal::{Extent, Journal, Loaded, read};
+use super::manifest::Manifest;
+
+const RECORDS: &str = "records.jsonl";
+const MANIFEST: &str = "manifest.json";
+const LATEST: &str = "latest";
+/// Longest part of a folder's name that is taken from the sweep's. A name may have 255 bytes.
+const MAX_NAME: usize = 100;
+
+/// The folder of a run, to be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunDir {
+    path: PathBuf,
+}
+
+/// The folder of a run, held by this process until the value is dropped, to be written.
+#[derive(Debug)]
+pub struct Writer {
+    dir: RunDir,
+    journal: Journal<File>,
+}
+
+impl RunDir {
+    /// Makes `results/<UTC time>-<name>/` from the time and name in the manifest, with the manifest in it, and points
+    /// `results/latest` to it. Where that folder exists, `-2` and so on is added.
+    ///
+    /// # Errors
+    /// If it cannot be written, or `latest` is something other than a symbolic link. Nothing is left behind then.
+    pub fn create(results: &Path, manifest: &Manifest) -> Result<Writer, StoreError> {
+        fs::create_dir_all(results).map_err(StoreError::io("create", results))?;
+        let time = manifest.started.strftime("%Y%m%dT%H%M%SZ");
+        let base = format!("{time}-{}", plain(&manifest.sweep.name));
+        let name = make_folder(results, &base)?;
+        let made = results.join(&name);
+        Self::begin(&made, manifest)
+            .and_then(|writer| match swap_link(&results.join(LATEST), Path::new(&name)) {
+                Ok(()) => Ok(writer),
+                Err(error) => {
+                    clear(&made);
+                    Err(error)
+                }
+            })
+            .inspect_err(|_| {
+                // Empty by now. The error that matters is the first.
+                let _ = fs::remove_dir(&made);
+            })
+    }
+
+    /// Makes the folder that `--out` names, with the manifest in it. It may exist if it is empty.
+    ///
+    /// # Errors
+    /// If it holds something or cannot be written. Nothing is left in it then.
+    pub fn create_at(out: &Path, manifest: &Manifest) -> Result<Writer, StoreError> {
+        fs::create_dir_all(out).map_err(StoreError::io("create", out))?;
+        let mut entries = fs::read_dir(out).map_err(StoreError::io("read", out))?;
+        if entries.next().is_some() {
+            return Err(StoreError::NotEmpty(out.to_owned()));
+        }
+        Self::begin(out, manifest)
+    }
+
+    /// Starts the run in an empty folder. Of two processes that try, one fails.
+    fn begin(path: &Path, manifest: &Manifest) -> Result<Writer, StoreError> {
+        let dir = Self { path: fs::canonicalize(path).map_err(StoreError::io("open", path))? };
+        let records = dir.path.join(RECORDS);
+        let file = OpenOptions::new().append(true).create_new(true).open(&records).map_err(|error| {
+            if error.kind() == io::ErrorKind::AlreadyExists {
+                StoreError::NotEmpty(path.to_owned())
+            } else {
+                StoreError::io("create", &records)(error)
+            }
+        })?;
+        dir.lock(&file)
+            .and_then(|()| manifest.write(&dir.path.join(MANIFEST)))
+            .and_then(|()| sync_folder(&dir.path).map_err(StoreError::io("synchronise", &dir.path)))
+            .inspect_err(|_| clear(&dir.path))?;
+        Ok(Writer { journal: Journal::new(file, records, Extent::default())?, dir })
+    }
+
+    /// The run in that folder. A link such as `results/latest` is followed now, so that it stays the same run later.
+    ///
+    /// # Errors
+    /// If there is no folder with a manifest.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let no_run = |why: String| StoreError::NoRun { path: path.to_owned(), why };
+        let dir = Self { path: fs::canonicalize(path).map_err(|error| no_run(error.to_string()))? };
+        if dir.path.join(MANIFEST).is_file() { Ok(dir) } else { Err(no_run(format!("it has no {MANIFEST}"))) }
+    }
+
+    /// The folder itself, absolute and without links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the run comes from.
+    ///
+    /// # Errors
+    /// If it cannot be read, is damaged, or was written by a newer program.
+    pub fn manifest(&self) -> Result<Manifest, StoreError> {
+        Manifest::read(&self.path.join(MANIFEST))
+    }
+
+    /// All records. A torn last line is left out, with a warning.
+    ///
+    /// # Errors
+    /// If the file cannot be read, a line before the last is damaged, or it was written by a newer program.
+    pub fn read(&self) -> Result<Loaded, StoreError> {
+        read(&self.path.join(RECORDS)).map(|(loaded, _)| loaded)
+    }
+
+    /// Takes the run up again: what it has, and a writer that goes on behind it. A torn last line is cut off.
+    ///
+    /// # Errors
+    /// As [`RunDir::read`], and if another process is writing to the run or the folder cannot be written.
+    pub fn resume(&self) -> Result<(Writer, Loaded), StoreError> {
+        let records = self.path.join(RECORDS);
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&records)
+            .map_err(StoreError::io("open for writing", &records))?;
+        self.lock(&file)?;
+        let (loaded, extent) = read(&records)?;
+        Ok((Writer { journal: Journal::new(file, records, extent)?, dir: self.clone() }, loaded))
+    }
+
+    /// Keeps other writers out for as long as the file is open, and no longer: the kernel lets go when a process dies.
+    fn lock(&self, file: &File) -> Result<(), StoreError> {
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => StoreError::Locked(self.path.clone()),
+            TryLockError::Error(error) => StoreError::io("lock", &self.path)(error),
+        })
+    }
+}
+
+impl Writer {
+    /// The folder.
+    pub fn dir(&self) -> &RunDir {
+        &self.dir
+    }
+
+    /// Learns, before anything is measured, whether the folder has room for `bytes` more bytes.
+    ///
+    /// # Errors
+    /// If it cannot be written or has less room.
+    pub fn probe_room(&self, bytes: u64) -> Result<(), StoreError> {
+        probe_room(&self.dir.path, bytes)
+    }
+
+    /// Appends one record. When this returns, it outlasts the process, even one killed by SIGKILL.
+    ///
+    /// # Errors
+    /// If there is no room, the folder has become read-only or the disk fails. All earlier lines are then intact, and
+    /// nothing of this one is left.
+    pub fn append(&mut self, record: &Record) -> Result<(), StoreError> {
+        self.journal.append(record)
+    }
+
+    /// Writes the manifest anew: when a machine has come up, and at the end.
+    ///
+    /// # Errors
+    /// If it cannot be written. The old one is then still there.
+    pub fn update(&self, manifest: &Manifest) -> Result<(), StoreError> {
+        manifest.write(&self.dir.path.join(MANIFEST))
+    }
+
+    /// Waits until the disk has all records: at the end of a run, not between repeats, which it would disturb.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        self.journal.sync()
+    }
+}
+
+/// Takes the files of a run that could not start out of the folder that was just made for it.
+fn clear(folder: &Path) {
+    for file in [MANIFEST, RECORDS] {
+        // The error that matters is why it could not start.
+        let _ = fs::remove_file(folder.join(file));
+    }
+}
+
+/// Makes `base`, or `base-2` and so on, in `results`, and returns the name. `mkdir` settles who gets which.
+fn make_folder(results: &Path, base: &str) -> Result<String, StoreError> {
+    let names = std::iter::once(base.to_owned()).chain((2_u32..).map(|number| format!("{base}-{number}")));
+    for name in names {
+        match fs::create_dir(results.join(&name)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => {
+                return made.map(|()| name).map_err(StoreError::io("create a folder in", results));
+            }
+        }
+    }
+    Err(StoreError::NotEmpty(results.join(base)))
+}
+
+/// A name that is good on any file system and needs no quotes in a shell.
+fn plain(name: &str) -> String {
+    let plain: String = name
+        .chars()
+        .take(MAX_NAME)
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' })
+        .collect();
+    if plain.is_empty() { "sweep".to_owned() } else { plain }
+}
+
+#[cfg(test)]
+mod tests;

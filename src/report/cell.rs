@@ -1,0 +1,142 @@
+//! Everything about one cell: each repeat on a line, its latencies, its processor time, and the buffers of both ends.
+
+use comfy_table::Cell;
+
+use super::table::{figure, plain_table};
+use super::words::{MISSING, both, buffer, clock, kernel, or_dash, outcome, percent, rate, size, span};
+use crate::measurement::{End, Measurement, Switch};
+use crate::record::Record;
+use crate::stats::{BufferSummary, CellSummary, Figures};
+
+/// A cell as [`crate::stats::select`] finds its repeats, for a terminal of that width in columns, or as wide as it gets
+/// where that is `None`.
+pub fn show_cell(summary: &CellSummary, repeats: &[&Record], width: Option<u16>) -> String {
+    let kernel_version = summary.kernel.version.as_ref().map(|version| format!(", {version}"));
+    let package = summary.kernel.package_version.as_ref().map(|package| format!(", package {package}"));
+    let mut lines = vec![
+        format!("cell    {}", summary.cell),
+        format!("axes    {}", summary.axes),
+        format!(
+            "kernel  {}{} (image {}{})",
+            kernel(summary),
+            kernel_version.unwrap_or_default(),
+            summary.kernel.image,
+            package.unwrap_or_default()
+        ),
+        format!("machine {}", summary.machines.join(", ")),
+        format!("clock   {}", clock(summary.clock)),
+        format!("outcome {}", outcome(summary)),
+    ];
+    for (label, figures, spread, show) in [
+        ("completion", summary.completion_ns, summary.completion_spread, span as fn(Option<u64>) -> String),
+        ("goodput", summary.goodput_bps, summary.goodput_spread, rate),
+    ] {
+        if let Some(Figures { count, min, median, max }) = figures {
+            let [min, median, max] = [min, median, max].map(|figure| show(Some(figure)));
+            let spread = percent(spread);
+            lines.push(format!("{label}: median {median}, {min} to {max}, spread {spread}, of {count}"));
+        }
+    }
+    for (label, client, server) in [
+        ("receive buffer", &summary.client.rcvbuf, &summary.server.rcvbuf),
+        ("send buffer", &summary.client.sndbuf, &summary.server.sndbuf),
+    ] {
+        lines.push(format!("{label}: {}", both(client, server).replace('\n', "; ")));
+    }
+    lines.extend([String::new(), figures_of(repeats, width), String::new(), ends_of(repeats, width), String::new()]);
+    lines.join("\n")
+}
+
+/// Completion, goodput and quantiles of chunk latency: a line for each repeat.
+fn figures_of(repeats: &[&Record], width: Option<u16>) -> String {
+    let mut table = plain_table(width);
+    let quantiles = ["min", "p50", "p90", "p99", "p99.9", "max"];
+    table.set_header(
+        ["repeat", "run", "completion", "goodput", "arrived"]
+            .into_iter()
+            .chain(quantiles)
+            .map(figure)
+            .chain(["outcome", "started"].map(Cell::new)),
+    );
+    for record in repeats {
+        let Measurement { outcome, reason, completion_ns, goodput_bps, delivered_bytes, chunk_latency_ns, .. } =
+            &record.measurement;
+        let latency = chunk_latency_ns.as_ref();
+        let mut row = vec![
+            figure(record.repeat.to_string()),
+            figure(record.sequence.to_string()),
+            figure(span(*completion_ns)),
+            figure(rate(*goodput_bps)),
+            figure(size(*delivered_bytes)),
+        ];
+        row.extend(
+            [
+                latency.map(|latency| latency.min),
+                latency.map(|latency| latency.p50),
+                latency.and_then(|latency| latency.p90),
+                latency.and_then(|latency| latency.p99),
+                latency.and_then(|latency| latency.p99_9),
+                latency.map(|latency| latency.max),
+            ]
+            .map(|quantile| figure(span(quantile))),
+        );
+        row.push(Cell::new(match reason {
+            Some(reason) => format!("{outcome}: {reason}"),
+            None => outcome.to_string(),
+        }));
+        row.push(Cell::new(match &record.reused_from {
+            Some(from) => format!("{}, reused from {from}", record.started),
+            None => record.started.to_string(),
+        }));
+        table.add_row(row);
+    }
+    table.trim_fmt()
+}
+
+/// Buffers, the no-delay switch and processor time: a line for each end of each repeat.
+fn ends_of(repeats: &[&Record], width: Option<u16>) -> String {
+    let mut table = plain_table(width);
+    table.set_header(
+        [
+            figure("repeat"),
+            Cell::new("end"),
+            Cell::new("receive buffer"),
+            Cell::new("send buffer"),
+            Cell::new("nodelay"),
+        ]
+        .into_iter()
+        .chain(["user", "system", "switches"].map(figure)),
+    );
+    for record in repeats {
+        for (name, end) in [("client", &record.measurement.client), ("server", &record.measurement.server)] {
+            let End { rcvbuf, sndbuf, nodelay, cpu_user_ns, cpu_system_ns, voluntary_switches, involuntary_switches } =
+                end;
+            let of_one = |shown| buffer(&BufferSummary { buffer: shown, differs: false });
+            let switches =
+                or_dash(voluntary_switches.zip(*involuntary_switches), |(own, forced)| format!("{own} + {forced}"));
+            table.add_row([
+                figure(record.repeat.to_string()),
+                Cell::new(name),
+                Cell::new(of_one(rcvbuf.clone())),
+                Cell::new(of_one(sndbuf.clone())),
+                Cell::new(switch(nodelay)),
+                figure(span(*cpu_user_ns)),
+                figure(span(*cpu_system_ns)),
+                figure(switches),
+            ]);
+        }
+    }
+    table.trim_fmt()
+}
+
+/// A switch: asked, and what the kernel has where that is something else.
+fn switch(switch: &Switch) -> String {
+    let word = |on| if on { "on" } else { "off" };
+    match (switch.asked, switch.given) {
+        (None, None) => MISSING.to_owned(),
+        (None, Some(given)) => format!("default → {}", word(given)),
+        (Some(asked), None) => format!("{} → {MISSING}", word(asked)),
+        (Some(asked), Some(given)) if asked == given => word(given).to_owned(),
+        (Some(asked), Some(given)) => format!("{} → {}", word(asked), word(given)),
+    }
+}

@@ -1,0 +1,13 @@
+//! What a person reads, and a spreadsheet or a script: tables of summaries, everything about one cell, `summary.csv`, and
+//! the JSON of both. Imports `stats`, `record`, `measurement`, `settings` and `units`.
+
+mod cell;
+mod csv;
+mod json;
+mod table;
+mod words;
+
+pub use cell::show_cell;
+pub use csv::{SUMMARY, write_csv};
+pub use json::{CellReport, RunReport};
+pub use table::table;

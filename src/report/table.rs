@@ -1,0 +1,145 @@
+//! The table at the end of `sweep run`, and of `sweep show`: one row per cell.
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableStyle, presets};
+
+use super::words::{MISSING, both, clock, distinct, kernel, outcome, percent, rate, span, value};
+use crate::settings::Value;
+use crate::stats::CellSummary;
+
+/// The cells of a run as a table for a terminal of that width in columns, or as wide as it gets where that is `None`.
+///
+/// Lines above the table say what all of it has in common: the sweep, the kernel, the clock, and axes with one value.
+pub fn table(name: &str, cells: &[CellSummary], width: Option<u16>) -> String {
+    let kernels = distinct(cells.iter().map(kernel));
+    let clocks = distinct(cells.iter().map(|cell| clock(cell.clock).to_owned()));
+    let machines = distinct(cells.iter().flat_map(|cell| cell.machines.iter().cloned()));
+    let mut lines = vec![format!("sweep   {name}")];
+    for (label, texts) in [("kernel ", &kernels), ("machine", &machines), ("clock  ", &clocks)] {
+        if !texts.is_empty() {
+            lines.push(format!("{label} {}", texts.join(", ")));
+        }
+    }
+    if cells.is_empty() {
+        lines.push("no repeat has been run".to_owned());
+        return lines.join("\n") + "\n";
+    }
+
+    let (varying, fixed) = axes(cells);
+    if !fixed.is_empty() {
+        lines.push(format!("fixed   {}", fixed.join(", ")));
+    }
+    let shows = |axis: &str| varying.iter().any(|name| name == axis || name.ends_with(&format!(".{axis}")));
+    let columns = Columns {
+        kernel: kernels.len() > 1,
+        clock: clocks.len() > 1,
+        // The send buffer is what decides only where it is varied; `sweep show RUN CELL` has it always.
+        sndbuf: shows("sndbuf"),
+        axes: varying,
+    };
+
+    let mut table = plain_table(width);
+    table.set_header(columns.header());
+    for cell in cells {
+        table.add_row(columns.row(cell));
+    }
+    let mut text = lines.join("\n") + "\n\n" + &table.trim_fmt() + "\n";
+    if cells.iter().any(|cell| {
+        cell.client.rcvbuf.differs
+            || cell.server.rcvbuf.differs
+            || columns.sndbuf && (cell.client.sndbuf.differs || cell.server.sndbuf.differs)
+    }) {
+        text += "~ differs between repeats: the first one is shown\n";
+    }
+    text
+}
+
+/// Axes with several values, and those with one as `name=value`.
+fn axes(cells: &[CellSummary]) -> (Vec<String>, Vec<String>) {
+    let names = distinct(cells.iter().flat_map(|cell| cell.axes.0.iter().map(|(name, _)| name.clone())));
+    let only = |name: &str| {
+        let mut values = cells.iter().map(|cell| cell.axes.get(name));
+        let first = values.next().flatten();
+        first.filter(|_| values.all(|value| value == first))
+    };
+    let mut varying = Vec::new();
+    let mut fixed = Vec::new();
+    for name in names {
+        match only(&name) {
+            Some(one) => fixed.push(format!("{name}={}", value(&name, one))),
+            None => varying.push(name),
+        }
+    }
+    (varying, fixed)
+}
+
+/// Which columns the table has beside those that it always has.
+struct Columns {
+    axes: Vec<String>,
+    kernel: bool,
+    clock: bool,
+    sndbuf: bool,
+}
+
+impl Columns {
+    fn header(&self) -> Vec<Cell> {
+        let mut header: Vec<_> = self.axes.iter().map(Cell::new).collect();
+        header.extend(self.kernel.then(|| Cell::new("kernel")));
+        header.extend(self.clock.then(|| Cell::new("clock")));
+        header.extend(["completion", "spread", "goodput"].map(figure));
+        header.push(Cell::new("receive buffer: asked → initial → final"));
+        header.extend(self.sndbuf.then(|| Cell::new("send buffer")));
+        header.push(Cell::new("outcome"));
+        header
+    }
+
+    fn row(&self, cell: &CellSummary) -> Vec<Cell> {
+        let mut row: Vec<_> = self
+            .axes
+            .iter()
+            .map(|axis| {
+                let found = cell.axes.get(axis);
+                let shown = Cell::new(found.map_or_else(|| MISSING.to_owned(), |found| value(axis, found)));
+                // Numbers, and the "default" among them, to the right.
+                let number = matches!(found, Some(Value::Int(_))) || found.is_some_and(Value::is_default);
+                if number { shown.set_alignment(CellAlignment::Right) } else { shown }
+            })
+            .collect();
+        row.extend(self.kernel.then(|| Cell::new(kernel(cell))));
+        row.extend(self.clock.then(|| Cell::new(cell.clock.name())));
+        row.push(figure(span(cell.completion_ns.map(|figures| figures.median))));
+        // A stream for a fixed time has no completion; what varies there is its goodput.
+        row.push(figure(percent(if cell.completion_ns.is_some() {
+            cell.completion_spread
+        } else {
+            cell.goodput_spread
+        })));
+        row.push(figure(rate(cell.goodput_bps.map(|figures| figures.median))));
+        row.push(Cell::new(both(&cell.client.rcvbuf, &cell.server.rcvbuf)));
+        row.extend(self.sndbuf.then(|| Cell::new(both(&cell.client.sndbuf, &cell.server.sndbuf))));
+        row.push(Cell::new(outcome(cell)));
+        row
+    }
+}
+
+/// A cell for a number, to the right.
+pub(super) fn figure(text: impl Into<String>) -> Cell {
+    Cell::new(text.into()).set_alignment(CellAlignment::Right)
+}
+
+/// A table with one line, under its header.
+pub(super) fn plain_table(width: Option<u16>) -> Table {
+    let mut table = Table::new();
+    table.load_style(rule()).set_content_arrangement(ContentArrangement::Dynamic);
+    if let Some(width) = width {
+        table.set_width(width);
+    }
+    table
+}
+
+/// No lines but the one under the header.
+fn rule() -> TableStyle {
+    presets::NOTHING.header_separator(comfy_table::LineStyle::none().fill('─').junction('─'))
+}
+
+#[cfg(test)]
+mod tests;

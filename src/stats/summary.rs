@@ -1,0 +1,297 @@
+//! One summary per cell, kernel and clock.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::fmt;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::figures::Figures;
+use crate::measurement::{Buffer, End, Outcome};
+use crate::record::{KernelFacts, Record};
+use crate::settings::{Axes, Clock};
+
+/// What the repeats of one cell say together. Warm-ups are left out of all of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CellSummary {
+    /// Stable id of the cell.
+    pub cell: String,
+    /// Where it lies on the axes of its sweep.
+    pub axes: Axes,
+    /// The kernel that it ran on.
+    pub kernel: KernelFacts,
+    /// The clock that measured.
+    pub clock: Clock,
+    /// What ran it, in order of first appearance: more than one entry if an interrupted run was finished elsewhere.
+    pub machines: Vec<String>,
+    /// The cell as a whole.
+    pub outcome: CellOutcome,
+    /// How many repeats ended in which way.
+    pub counts: Counts,
+    /// Completion of the measured repeats, in nanoseconds.
+    pub completion_ns: Option<Figures>,
+    /// Range of the completion over its median (0.02 is 2 %).
+    pub completion_spread: Option<f64>,
+    /// Goodput of the measured repeats, in bits per second.
+    pub goodput_bps: Option<Figures>,
+    /// Range of the goodput over its median (0.02 is 2 %).
+    pub goodput_spread: Option<f64>,
+    /// Buffers of the client's end.
+    pub client: EndSummary,
+    /// Buffers of the server's end.
+    pub server: EndSummary,
+    /// Why repeats were not measured, each reason once, the most frequent first.
+    pub reasons: Vec<Reason>,
+}
+
+/// How many repeats ended in which way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Those whose figures stand.
+    pub measured: u32,
+    /// Those that ran into their deadline.
+    pub timed_out: u32,
+    /// Those whose combination the kernel refused.
+    pub invalid: u32,
+    /// Those that the machine could not do.
+    pub skipped: u32,
+    /// Those that broke.
+    pub failed: u32,
+}
+
+impl Counts {
+    /// All repeats.
+    pub const fn total(&self) -> u32 {
+        self.measured + self.timed_out + self.invalid + self.skipped + self.failed
+    }
+
+    /// Those that ended in that way.
+    pub const fn of(&self, outcome: Outcome) -> u32 {
+        match outcome {
+            Outcome::Measured => self.measured,
+            Outcome::TimedOut => self.timed_out,
+            Outcome::Invalid => self.invalid,
+            Outcome::Skipped => self.skipped,
+            Outcome::Failed => self.failed,
+        }
+    }
+
+    fn add(&mut self, outcome: Outcome) {
+        *match outcome {
+            Outcome::Measured => &mut self.measured,
+            Outcome::TimedOut => &mut self.timed_out,
+            Outcome::Invalid => &mut self.invalid,
+            Outcome::Skipped => &mut self.skipped,
+            Outcome::Failed => &mut self.failed,
+        } += 1;
+    }
+
+    /// The worst outcome among the repeats.
+    fn worst(&self) -> CellOutcome {
+        let worst = [Outcome::Failed, Outcome::TimedOut, Outcome::Invalid, Outcome::Skipped]
+            .into_iter()
+            .find(|&outcome| self.of(outcome) > 0)
+            .unwrap_or(Outcome::Measured);
+        CellOutcome { worst, count: self.of(worst), repeats: self.total() }
+    }
+}
+
+/// The outcome of a cell as a whole: measured if every repeat was, else the worst one and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct CellOutcome {
+    /// The worst outcome of a repeat: failed before timed out, invalid, skipped and measured.
+    pub worst: Outcome,
+    /// Repeats with that outcome.
+    pub count: u32,
+    /// All repeats.
+    pub repeats: u32,
+}
+
+impl fmt::Display for CellOutcome {
+    /// As a person reads it: `measured`, `2 of 5 timed out`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = match self.worst {
+            Outcome::Measured => return f.pad("measured"),
+            Outcome::TimedOut => "timed out",
+            Outcome::Invalid => "invalid",
+            Outcome::Skipped => "skipped",
+            Outcome::Failed => "failed",
+        };
+        if self.repeats == 1 { f.pad(word) } else { f.pad(&format!("{} of {} {word}", self.count, self.repeats)) }
+    }
+}
+
+/// Buffers of one end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct EndSummary {
+    /// The receive buffer.
+    pub rcvbuf: BufferSummary,
+    /// The send buffer.
+    pub sndbuf: BufferSummary,
+}
+
+/// One buffer of one end: as in the first measured repeat (or, if none was measured, the first that read it).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BufferSummary {
+    /// Sizes in bytes; the peak is the largest of all repeats.
+    #[serde(flatten)]
+    pub buffer: Buffer,
+    /// Whether other repeats had another initial or final size, or another verdict.
+    pub differs: bool,
+}
+
+/// Why some repeats were not measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Reason {
+    /// How they ended.
+    pub outcome: Outcome,
+    /// Why, as recorded.
+    pub text: String,
+    /// How many ended so.
+    pub count: u32,
+}
+
+/// Summarises records, in any order, by cell, kernel release and clock. Summaries are sorted by the values on the axes, then
+/// by kernel and clock, then by first appearance.
+///
+/// A repeat whose machine did not come up far enough to say its release counts with the other repeats of its cell on
+/// the same image.
+pub fn summarise(records: &[Record]) -> Vec<CellSummary> {
+    let mut summaries: Vec<CellSummary> =
+        group(records).into_par_iter().filter_map(|repeats| summary(&repeats)).collect();
+    summaries.sort_by(|a, b| {
+        by_axes(&a.axes, &b.axes).then_with(|| a.kernel.release.cmp(&b.kernel.release)).then(a.clock.cmp(&b.clock))
+    });
+    summaries
+}
+
+/// The records that a summary was made of, warm-ups left out, in the order of their repeats.
+pub fn select<'a>(records: &'a [Record], of: &CellSummary) -> Vec<&'a Record> {
+    let mut selected: Vec<_> = group(records)
+        .into_iter()
+        .find(|repeats| {
+            repeats.first().is_some_and(|first| {
+                let first_release = repeats.iter().find_map(|record| record.kernel.release.as_ref());
+                first.cell == of.cell && first.clock == of.clock && first_release == of.kernel.release.as_ref()
+            })
+        })
+        .unwrap_or_default();
+    selected.sort_by_key(|record| record.repeat);
+    selected
+}
+
+/// The repeats of each cell, kernel release and clock, in order of first appearance.
+fn group(records: &[Record]) -> Vec<Vec<&Record>> {
+    let repeats = || records.iter().filter(|record| !record.warmup);
+    // The releases that an image came up with. An image that came up with one only is known by it throughout.
+    let mut releases: HashMap<(&str, &str, Clock), Vec<&str>> = HashMap::new();
+    for record in repeats() {
+        if let Some(release) = &record.kernel.release {
+            let known = releases.entry((&record.cell, &record.kernel.image, record.clock)).or_default();
+            if !known.contains(&release.as_str()) {
+                known.push(release);
+            }
+        }
+    }
+    let mut groups: Vec<Vec<&Record>> = Vec::new();
+    let mut places = HashMap::new();
+    for record in repeats() {
+        let release = record.kernel.release.as_deref().or_else(|| {
+            match releases.get(&(record.cell.as_str(), record.kernel.image.as_str(), record.clock))?[..] {
+                [only] => Some(only),
+                _ => None,
+            }
+        });
+        let place = *places.entry((record.cell.as_str(), release, record.clock)).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[place].push(record);
+    }
+    groups
+}
+
+/// By the value on each axis, axes in the order of the sweep file.
+fn by_axes(a: &Axes, b: &Axes) -> Ordering {
+    let named = |axes: &Axes| axes.0.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    let values = |axes: &Axes| axes.0.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>();
+    // Cells of one sweep have the same axes. Those of several, taken together, are kept apart.
+    named(a).cmp(&named(b)).then_with(|| values(a).cmp(&values(b)))
+}
+
+/// The summary of one cell's repeats, or `None` if there are none.
+fn summary(repeats: &[&Record]) -> Option<CellSummary> {
+    let first = repeats.first()?;
+    let measured: Vec<_> =
+        repeats.iter().copied().filter(|record| record.measurement.outcome == Outcome::Measured).collect();
+    let mut counts = Counts::default();
+    let mut machines: Vec<String> = Vec::new();
+    for record in repeats {
+        counts.add(record.measurement.outcome);
+        if !machines.contains(&record.machine) {
+            machines.push(record.machine.clone());
+        }
+    }
+    let figures = |pick: fn(&Record) -> Option<u64>| Figures::of(measured.iter().copied().filter_map(pick).collect());
+    let completion_ns = figures(|record| record.measurement.completion_ns);
+    let goodput_bps = figures(|record| record.measurement.goodput_bps);
+    // Buffers in the order of the repeats, so that the summary does not depend on the order of the run.
+    let mut with_buffers = if measured.is_empty() { repeats.to_vec() } else { measured };
+    with_buffers.sort_by_key(|record| record.repeat);
+    Some(CellSummary {
+        cell: first.cell.clone(),
+        axes: first.axes.clone(),
+        kernel: repeats.iter().find(|record| record.kernel.release.is_some()).unwrap_or(first).kernel.clone(),
+        clock: first.clock,
+        machines,
+        outcome: counts.worst(),
+        counts,
+        completion_ns,
+        completion_spread: completion_ns.and_then(|figures| figures.spread()),
+        goodput_bps,
+        goodput_spread: goodput_bps.and_then(|figures| figures.spread()),
+        client: end(with_buffers.iter().map(|record| &record.measurement.client)),
+        server: end(with_buffers.iter().map(|record| &record.measurement.server)),
+        reasons: reasons(repeats),
+    })
+}
+
+/// The buffers of one end over its repeats.
+fn end<'a>(repeats: impl Iterator<Item = &'a End> + Clone) -> EndSummary {
+    EndSummary {
+        rcvbuf: buffer(repeats.clone().map(|end| &end.rcvbuf)),
+        sndbuf: buffer(repeats.map(|end| &end.sndbuf)),
+    }
+}
+
+/// One buffer over its repeats.
+fn buffer<'a>(repeats: impl Iterator<Item = &'a Buffer> + Clone) -> BufferSummary {
+    let mut read = repeats.clone().filter(|buffer| buffer.initial.is_some());
+    let Some(first) = read.next().or_else(|| repeats.clone().next()) else { return BufferSummary::default() };
+    let without_peak = |buffer: &Buffer| (buffer.asked, buffer.initial, buffer.end, buffer.verdict);
+    let differs = read.any(|buffer| without_peak(buffer) != without_peak(first));
+    let peak = repeats.filter_map(|buffer| buffer.peak).max();
+    BufferSummary { buffer: Buffer { peak, ..first.clone() }, differs }
+}
+
+/// The reasons of repeats that were not measured, each once.
+fn reasons(repeats: &[&Record]) -> Vec<Reason> {
+    let mut reasons: Vec<Reason> = Vec::new();
+    for record in repeats {
+        let outcome = record.measurement.outcome;
+        if outcome == Outcome::Measured {
+            continue;
+        }
+        let text = record.measurement.reason.as_deref().unwrap_or("no reason was recorded");
+        match reasons.iter_mut().find(|reason| reason.outcome == outcome && reason.text == text) {
+            Some(reason) => reason.count += 1,
+            None => reasons.push(Reason { outcome, text: text.to_owned(), count: 1 }),
+        }
+    }
+    reasons.sort_by(|a, b| b.count.cmp(&a.count).then(a.outcome.cmp(&b.outcome)).then_with(|| a.text.cmp(&b.text)));
+    reasons
+}
+
+#[cfg(test)]
+mod tests;
