@@ -5,10 +5,12 @@
 //! Data flows one way through the rooms below; `tests/layering.rs` fails on an import against that direction.
 
 pub mod backend;
+pub mod cli;
 pub mod measurement;
 pub mod plan;
 pub mod record;
 pub mod report;
+pub mod run;
 pub mod settings;
 pub mod spec;
 pub mod stats;

@@ -1,7 +1,10 @@
 //! The `sweep` program: everything is in the library.
 
-fn main() {
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
     if sweep::backend::guest::agent::is_agent() {
         sweep::backend::guest::agent::run();
     }
+    sweep::cli::main()
 }

@@ -1,6 +1,7 @@
 //! Where a cell runs: on this machine's kernel (`native`), in a QEMU guest (`guest`), or nowhere (`fake`, for tests of
 //! everything else). Imports `workload`, `plan`, `settings`, `measurement`, `sys` and `units`.
 
+pub mod fake;
 pub mod guest;
 pub mod native;
 

@@ -60,6 +60,9 @@ pub struct Measurement {
     pub delivered_bytes: Option<u64>,
     /// Each chunk's own round trip, echo only.
     pub chunk_latency_ns: Option<Distribution>,
+    /// From the client's start, when namespaces and link stood, to the end of both ends: what the repeat covers of its
+    /// machine's time.
+    pub elapsed_ns: Option<u64>,
     /// What it cost to make the namespaces and the link. Not part of any other figure.
     pub setup_ns: Option<u64>,
     /// The client's end.

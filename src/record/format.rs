@@ -164,6 +164,7 @@ pub(crate) mod tests {
                 goodput_bps: BitRate::of(2048, Span(completion_ns)).map(|rate| rate.0),
                 delivered_bytes: Some(2048),
                 chunk_latency_ns: latencies.finish(),
+                elapsed_ns: None,
                 setup_ns: Some(3_000_000),
                 client: end.clone(),
                 server: end,

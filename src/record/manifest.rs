@@ -15,6 +15,7 @@ use super::files::write_atomically;
 use super::format::FORMAT;
 use super::revision::Revision;
 use crate::settings::Clock;
+use crate::units::hex;
 
 /// Where the records of a run come from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -140,6 +141,9 @@ pub struct Machine {
     pub accelerator: Option<String>,
     /// Why it was chosen.
     pub note: Option<String>,
+    /// Its kernel parameters that decide about buffers, as a new network namespace there has them.
+    #[serde(default)]
+    pub sysctls: BTreeMap<String, String>,
 }
 
 impl Manifest {
@@ -191,7 +195,6 @@ impl Manifest {
 
 /// SHA-256 of a file, in hexadecimal.
 fn sha256_of(path: &Path) -> io::Result<String> {
-    use std::fmt::Write as _;
     use std::io::Read as _;
 
     let mut file = File::open(path)?;
@@ -204,11 +207,7 @@ fn sha256_of(path: &Path) -> io::Result<String> {
         }
         hash.update(&block[..read]);
     }
-    let mut text = String::with_capacity(64);
-    for byte in hash.finalize() {
-        write!(text, "{byte:02x}").map_err(io::Error::other)?;
-    }
-    Ok(text)
+    Ok(hex(&hash.finalize()))
 }
 
 #[cfg(test)]

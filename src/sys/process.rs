@@ -1,8 +1,11 @@
 //! Processes and threads: what they used, and how they end.
 
+use std::ffi::CString;
 use std::io;
 use std::mem;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 use super::check;
@@ -91,6 +94,19 @@ pub struct KernelName {
     pub version: String,
     /// `uname -m`.
     pub machine: String,
+}
+
+/// Bytes that this user may still write in the file system of a folder (`statvfs(3)`).
+///
+/// # Errors
+/// When the folder cannot be looked at.
+pub fn free_space(folder: &Path) -> io::Result<u64> {
+    let path = CString::new(folder.as_os_str().as_bytes())?;
+    // SAFETY: all-zero is a valid `statvfs`.
+    let mut facts: libc::statvfs = unsafe { mem::zeroed() };
+    // SAFETY: the path ends in NUL and `facts` is valid for writes during the call.
+    check(unsafe { libc::statvfs(path.as_ptr(), &raw mut facts) })?;
+    Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
 }
 
 #[cfg(test)]

@@ -11,6 +11,16 @@ pub use bytes::{Bytes, ParseBytesError};
 pub use rate::BitRate;
 pub use span::{ParseSpanError, Span};
 
+/// Bytes in hexadecimal, as digests are written.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
 /// Writes `value` with three significant digits and no trailing noise: `4.67`, `31.3`, `202`, `1.00`.
 fn three_digits(value: f64) -> String {
     let decimals = if value >= 99.95 {

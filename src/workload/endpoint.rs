@@ -110,6 +110,15 @@ fn open(work: &settings::Workload, address: IpAddr) -> Result<Socket, Failure> {
     Ok(socket)
 }
 
+/// Opens the socket that a workload needs, and closes it.
+pub(super) fn probe(settings: &Settings) -> Result<(), Failure> {
+    let address: IpAddr = match settings.link.family {
+        settings::Family::Ipv4 => std::net::Ipv4Addr::LOCALHOST.into(),
+        settings::Family::Ipv6 => std::net::Ipv6Addr::LOCALHOST.into(),
+    };
+    open(&settings.workload, address).map(drop)
+}
+
 /// Lets blocking calls on a socket return after a slice of time.
 fn slice(socket: &Socket) -> Result<(), Failure> {
     socket

@@ -137,6 +137,7 @@ pub fn conclude(client: Report, server: Report) -> Measurement {
         goodput_bps: client.goodput_bps.or(server.goodput_bps),
         delivered_bytes: client.delivered_bytes.or(server.delivered_bytes),
         chunk_latency_ns: client.chunk_latency,
+        elapsed_ns: None,
         setup_ns: None,
         client: client.end,
         server: server.end,
@@ -149,4 +150,12 @@ pub fn conclude(client: Report, server: Report) -> Measurement {
         measurement.chunk_latency_ns = None;
     }
     measurement
+}
+
+/// Whether this kernel has what the workload needs, found by opening its sockets and not by its version.
+///
+/// # Errors
+/// What is missing, and what to do.
+pub fn probe(settings: &Settings) -> Result<(), Failure> {
+    endpoint::probe(settings)
 }

@@ -19,11 +19,12 @@ use super::qemu::{self, Accelerator, Launch, Qemu};
 use super::qmp::QmpError;
 use super::session::Session;
 use super::{BOOT_DEADLINE, Bootable};
+use crate::units::hex;
 
 /// Most that all frozen machines together may take, in bytes. The ones used longest ago go first.
 pub const MAX_STORE_BYTES: u64 = 4 << 30;
 /// How long QEMU may take to write a machine's memory out.
-const SAVE_DEADLINE: Duration = Duration::from_secs(120);
+const SAVE_DEADLINE: Duration = Duration::from_mins(2);
 /// Raised when what is saved, or how, changes.
 const VERSION: u32 = 1;
 
@@ -39,11 +40,11 @@ pub struct FrozenStore {
 
 /// A frozen machine in the store.
 #[derive(Clone, Debug)]
-pub struct Frozen {
+pub(super) struct Frozen {
     folder: PathBuf,
     facts: Facts,
     /// Whether it was made just now, and how long its boot took in host time.
-    pub made_in: Option<Duration>,
+    pub(super) made_in: Option<Duration>,
 }
 
 /// What is kept beside a machine.
@@ -120,7 +121,7 @@ impl FrozenStore {
             Ok(Some(frozen)) => return Ok(frozen),
             Ok(None) => {}
             Err(reason) => {
-                note(format!("the frozen machine of {} is damaged ({reason}) and is made again", bootable.image))
+                note(format!("the frozen machine of {} is damaged ({reason}) and is made again", bootable.image));
             }
         }
         note(format!("booting {} in virtual time and freezing it", bootable.image));
@@ -230,11 +231,6 @@ impl Frozen {
         &self.facts.hello
     }
 
-    /// The machine's key.
-    pub fn key(&self) -> &str {
-        &self.facts.key
-    }
-
     pub(super) fn state(&self) -> PathBuf {
         self.folder.join(STATE)
     }
@@ -306,9 +302,4 @@ fn digest(path: &Path) -> io::Result<(u64, String)> {
         hash.update(&piece[..len]);
         bytes += len as u64;
     }
-}
-
-/// Bytes in hexadecimal.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -22,13 +22,13 @@ pub use kvm::{KvmVerdict, probe as probe_kvm};
 pub use qemu::{Accelerator, Qemu};
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
-use crate::settings::{Clock, Protocol, Settings};
+use crate::settings::Clock;
 
 use self::initramfs::Initramfs;
 use self::kernel::{Kernel, KernelStore};
@@ -37,7 +37,7 @@ use self::protocol::{Fault, Hello};
 use super::{Backend, BackendError, Event, Job, Machine};
 
 /// How long a guest may take from its start to the agent's first word. An emulated boot takes 3 to 10 s on an idle host.
-const BOOT_DEADLINE: Duration = Duration::from_secs(180);
+const BOOT_DEADLINE: Duration = Duration::from_mins(3);
 
 /// Modules that every guest gets.
 const MODULES: [&str; 2] = ["veth", "sctp"];
@@ -121,14 +121,10 @@ impl Guest {
         Ok(Self { qemu, bootable, options, frozen, fault })
     }
 
-    /// The version of QEMU.
-    pub fn qemu_version(&self) -> &str {
-        &self.qemu.version
-    }
-
     /// The key of the frozen machine that virtual cells start from: a hash of kernel, modules, program, QEMU and flags.
-    pub fn machine_key(&self) -> String {
-        FrozenStore::key(&self.bootable, &self.qemu)
+    /// `None` in real time.
+    pub fn machine_key(&self) -> Option<String> {
+        (self.options.accelerator == Accelerator::TcgVirtual).then(|| FrozenStore::key(&self.bootable, &self.qemu))
     }
 
     /// What the agent told, as the records show it.
@@ -203,9 +199,4 @@ impl Backend for Guest {
             Accelerator::TcgVirtual => virtual_time::run(self, jobs, interrupted, tell),
         }
     }
-}
-
-/// Whether a guest's kernel can be expected to do what a cell needs: what its package lacks is known before it boots.
-pub fn lacks(settings: &Settings, absent: &[String]) -> Option<&'static str> {
-    (settings.workload.protocol == Protocol::Sctp && absent.iter().any(|module| module == "sctp")).then_some("sctp")
 }

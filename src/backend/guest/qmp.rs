@@ -14,8 +14,6 @@ use serde_json::{Value, json};
 pub(super) struct Qmp {
     input: ChildStdin,
     lines: Receiver<Value>,
-    /// Names of events that arrived while an answer was awaited.
-    events: Vec<String>,
 }
 
 /// Why the machine protocol did not do what was asked.
@@ -51,7 +49,7 @@ impl Qmp {
                 }
             }
         });
-        let mut qmp = Self { input, lines, events: Vec::new() };
+        let mut qmp = Self { input, lines };
         qmp.command("qmp_capabilities", Value::Null, deadline)?;
         Ok(qmp)
     }
@@ -73,20 +71,13 @@ impl Qmp {
         writeln!(self.input, "{command}").map_err(|_| QmpError::Ended)?;
         loop {
             let mut answer = self.next(deadline, &format!("answer `{name}`"))?;
-            if let Some(event) = answer["event"].as_str() {
-                self.events.push(event.to_owned());
-            } else if let Some(message) = answer["error"]["desc"].as_str() {
+            // Events say nothing that is not asked for later.
+            if let Some(message) = answer["error"]["desc"].as_str() {
                 return Err(QmpError::Refused { command: name.to_owned(), message: message.to_owned() });
             } else if answer.get("return").is_some() {
                 return Ok(answer["return"].take());
             }
         }
-    }
-
-    /// Whether an event of that name has arrived, now or while answers were awaited.
-    pub(super) fn seen(&mut self, event: &str) -> bool {
-        self.events.extend(self.lines.try_iter().filter_map(|line| line["event"].as_str().map(str::to_owned)));
-        self.events.iter().any(|seen| seen == event)
     }
 
     /// Asks until the answer satisfies, every few milliseconds.

@@ -54,8 +54,7 @@ pub(super) fn run(
         };
         let result = work(guest, &launch, &jobs[first..], first, interrupted, tell, &mut progress, &mut introduced);
         let failure = match result {
-            Ok(ControlFlow::Continue(())) => return Ok(()),
-            Ok(ControlFlow::Break(())) | Err(GuestFailure::Interrupted) => return Ok(()),
+            Ok(()) | Err(GuestFailure::Interrupted) => return Ok(()),
             Err(failure) => failure,
         };
         let message = format!("{failure}\n  the whole console: {}", console.display());
@@ -90,7 +89,7 @@ fn work(
     tell: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
     progress: &mut Progress,
     introduced: &mut bool,
-) -> Result<ControlFlow<()>, GuestFailure> {
+) -> Result<(), GuestFailure> {
     let mut session = Session::start(&guest.qemu, launch, interrupted)?;
     let hello = session.hello(BOOT_DEADLINE)?;
     if !*introduced {
@@ -99,7 +98,7 @@ fn work(
             let _ = tell(Event::Note(note));
         }
         if tell(Event::Machine(&guest.machine(&hello))).is_break() {
-            return Ok(ControlFlow::Break(()));
+            return Ok(());
         }
     }
     let mut patience = GRACE;
@@ -116,11 +115,11 @@ fn work(
                 patience = GRACE;
                 tell(Event::Ended(first + job, measurement))
             }
-            Word::Done if progress.ended == jobs.len() => return Ok(ControlFlow::Continue(())),
+            Word::Done if progress.ended == jobs.len() => return Ok(()),
             word => return Err(session.unexpected(&word)),
         };
         if flow.is_break() {
-            return Ok(flow);
+            return Ok(());
         }
     }
 }

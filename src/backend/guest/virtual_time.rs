@@ -14,25 +14,25 @@ use crate::measurement::{Measurement, Outcome};
 use crate::settings::Work;
 use crate::units::Span;
 
+use super::Guest;
 use super::failure::{GuestFailure, Silence};
 use super::frozen::Frozen;
 use super::protocol::{Assignment, Fault, Word};
 use super::qemu::{Accelerator, Launch};
 use super::qmp::QmpError;
 use super::session::Session;
-use super::{Guest, frozen};
 
 /// How much longer than a job's timeout the guest's clock may run before the guest is stopped: the agent ends jobs by
 /// itself, unless the guest is so busy that the agent never gets to run.
 const GUEST_GRACE: Span = Span(2_000_000_000);
 
 /// How long the host may take for a job, whatever the guest's clock says.
-const HOST_DEADLINE: Duration = Duration::from_secs(60);
+const HOST_DEADLINE: Duration = Duration::from_mins(1);
 /// And how much more for each second that a stream keeps the guest busy, which costs ten seconds and more.
 const HOST_PER_STREAM: u32 = 40;
 
 /// How long resuming may take.
-const RESUME_DEADLINE: Duration = Duration::from_secs(60);
+const RESUME_DEADLINE: Duration = Duration::from_mins(1);
 
 /// How often a guest that takes long is asked for its clock.
 const CLOCK_PERIOD: Duration = Duration::from_millis(500);
@@ -152,8 +152,8 @@ fn repeat(
     let result = converse(&mut session, job);
     if result.is_err() {
         // A folder for it exists: the boot's own log was there.
-        let key = frozen::hex(&(std::process::id()).to_be_bytes());
-        session.keep_console(&guest.options.consoles.join(format!("failed-{key}-{}.log", session.age().0)));
+        let log = format!("failed-{}-{}.log", std::process::id(), session.age().0);
+        session.keep_console(&guest.options.consoles.join(log));
     }
     result
 }

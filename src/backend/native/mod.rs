@@ -100,15 +100,17 @@ pub fn measure(
     let (crossing_server, crossing_client) = cross();
     let settings = &job.settings;
     let mut setup = None;
+    let mut started = None;
     let (server, client) = thread::scope(|scope| {
         let server = thread::Builder::new()
             .name("server".to_owned())
             .spawn_scoped(scope, move || serve(settings, limits, &server_seat, &crossing_server));
-        let setup = &mut setup;
+        let (setup, started) = (&mut setup, &mut started);
         let client = thread::Builder::new().name("client".to_owned()).spawn_scoped(scope, move || {
             request(settings, limits, &client_seat, &crossing_client, || {
                 *setup = Some(begun.elapsed());
                 before_start();
+                *started = Some(Instant::now());
             })
         });
         (server.map(thread::ScopedJoinHandle::join), client.map(thread::ScopedJoinHandle::join))
@@ -129,6 +131,7 @@ pub fn measure(
             Measurement::without_figures(error.outcome(), error.to_string())
         }
     };
+    measurement.elapsed_ns = started.map(|started| Span::from(started.elapsed()).0);
     measurement.setup_ns = setup.map(|setup| Span::from(setup).0);
     measurement
 }

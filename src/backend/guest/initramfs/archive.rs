@@ -1,5 +1,6 @@
 //! The archive itself: newc, with the same bytes for the same contents on every host.
 
+use crate::units::hex;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -87,10 +88,7 @@ impl Initramfs {
 
 /// SHA-256 of an archive, in hexadecimal: what identifies it in a cache.
 pub fn digest(archive: &[u8]) -> String {
-    Sha256::digest(archive).iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex(&Sha256::digest(archive))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Error> {

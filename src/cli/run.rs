@@ -1,0 +1,171 @@
+//! `sweep run`: measures every cell of a sweep and stores every repeat.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::plan::{Description, Plan};
+use crate::record::{RunDir, SweepSource};
+use crate::report::{RunReport, SUMMARY, table, write_csv};
+use crate::run::{Choice, Destination, Finished, Request, execute, place};
+use crate::spec::Sweep;
+use crate::stats::summarise;
+
+use super::exit::Exit;
+use super::progress::Reporter;
+use super::{SweepArgs, become_native, check, complain, print, print_json, program, store, width};
+
+/// Arguments of `sweep run`.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub(super) struct RunArgs {
+    /// The sweep file. With --resume it may be left out: the run has its sweep stored.
+    #[arg(required_unless_present = "resume")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    sweep: SweepArgs,
+    /// Folder that gets a new folder for this run, and a link `latest` to it.
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    results: PathBuf,
+    /// Folder for this run, exactly; it must be empty or absent.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["resume", "results"])]
+    out: Option<PathBuf>,
+    /// Finish an interrupted run without repeating or losing anything.
+    #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, default_missing_value = "results/latest")]
+    resume: Option<PathBuf>,
+    /// Tell what would be done, and do nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Guests at once in virtual time, where this does not change a figure. Default: the number of processors. Cells in
+    /// real time run one at a time, since neighbours would change their figures.
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: Option<u16>,
+    /// Run cells in virtual time anew even if their results are known from an earlier run.
+    #[arg(long)]
+    fresh: bool,
+    /// Show no progress.
+    #[arg(short, long)]
+    quiet: bool,
+    /// Print the summary as JSON instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Where to measure instead of on a kernel, for tests: `fake` makes figures up.
+    #[arg(long, value_name = "NAME", hide = true, value_parser = ["fake"])]
+    backend: Option<String>,
+}
+
+pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
+    // Before any thread starts: an ordinary user needs a user namespace for native cells.
+    let native_refused = if arguments.backend.is_some() { None } else { become_native() };
+    let (sweep, source) = sweep(arguments)?;
+    let plan = Plan::new(&sweep);
+    let parallel = arguments
+        .jobs
+        .map_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get), usize::from);
+    let choice = Choice { program: program()?, parallel, native_refused, fake: arguments.backend.is_some() };
+    if arguments.dry_run {
+        let places = place(&plan.cells, &choice);
+        print(&format!("{}\n{}", Description::new(&sweep, &plan), check::describe(&places)));
+        return Ok(Exit::Done);
+    }
+    let destination = match (&arguments.resume, &arguments.out) {
+        (Some(run), _) => Destination::Resume(run.clone()),
+        (None, Some(out)) => Destination::Out(out.clone()),
+        (None, None) => Destination::Results(arguments.results.clone()),
+    };
+    let request = Request {
+        sweep: &sweep,
+        plan: &plan,
+        source,
+        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        destination,
+        choice,
+        fresh: arguments.fresh,
+        store: store(),
+    };
+    let interrupted = watch_signals()?;
+    let mut reporter = Reporter::new(arguments.quiet);
+    let finished = execute(&request, &interrupted, &mut |progress| reporter.tell(&progress));
+    reporter.finish();
+    let finished = finished.map_err(|error| complain(&error))?;
+    conclude(&finished, arguments)
+}
+
+/// The sweep to run, and where it comes from.
+fn sweep(arguments: &RunArgs) -> Result<(Sweep, SweepSource), Exit> {
+    if let Some(file) = &arguments.file {
+        let sweep = arguments.sweep.load(file)?;
+        let text = std::fs::read_to_string(file).map_err(|error| complain(&error))?;
+        let source = source(&sweep, Some(file), text)?;
+        return Ok((sweep, source));
+    }
+    let run = arguments.resume.as_deref().unwrap_or_else(|| Path::new("results/latest"));
+    let dir = RunDir::open(run).map_err(|error| complain(&error))?;
+    let manifest = dir.manifest().map_err(|error| complain(&error))?;
+    let stored: Result<Sweep, _> = serde_json::from_value(manifest.sweep.resolved.clone());
+    match stored {
+        Ok(sweep) => Ok((sweep, manifest.sweep)),
+        Err(error) => {
+            eprintln!(
+                "error: the sweep stored in `{}` is none that this version can run ({error}): name its file",
+                run.display()
+            );
+            Err(Exit::Wrong)
+        }
+    }
+}
+
+fn source(sweep: &Sweep, file: Option<&Path>, text: String) -> Result<SweepSource, Exit> {
+    Ok(SweepSource {
+        name: sweep.name.clone(),
+        path: file.map(|file| file.to_string_lossy().into_owned()),
+        source: text,
+        resolved: serde_json::to_value(sweep).map_err(|error| complain(&error))?,
+    })
+}
+
+/// A flag that the first Ctrl-C sets; the second ends the program at once.
+fn watch_signals() -> Result<Arc<AtomicBool>, Exit> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // In this order: a signal that finds the flag set ends the program, and one that does not sets it.
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&interrupted))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&interrupted)))
+            .map_err(|error| complain(&error))?;
+    }
+    Ok(interrupted)
+}
+
+/// Writes the summary, prints the table, and judges the run.
+fn conclude(finished: &Finished, arguments: &RunArgs) -> Result<Exit, Exit> {
+    let manifest = finished.dir.manifest().map_err(|error| complain(&error))?;
+    let loaded = finished.dir.read().map_err(|error| complain(&error))?;
+    let cells = summarise(&loaded.records);
+    write_csv(&finished.dir.path().join(SUMMARY), &cells).map_err(|error| complain(&error))?;
+    for warning in &loaded.warnings {
+        eprintln!("warning: {warning}");
+    }
+    if arguments.json {
+        print_json(&RunReport::new(&manifest, &cells, &loaded.warnings))?;
+    } else {
+        print(&format!("{}\n", table(&manifest.sweep.name, &cells, width()).trim_end()));
+    }
+    if !arguments.quiet {
+        if finished.reused > 0 {
+            eprintln!("{} results were known from earlier runs (--fresh runs them anew)", finished.reused);
+        }
+        if let Some(covered) = finished.virtual_time {
+            let (guest, host) = (covered, finished.host_time);
+            eprintln!("{guest} of virtual time took {host} of this machine's");
+        }
+        eprintln!("results in {}", finished.dir.path().display());
+    }
+    if finished.interrupted {
+        eprintln!("interrupted: `sweep run --resume={}` goes on from here", finished.dir.path().display());
+        return Ok(Exit::Interrupted);
+    }
+    Ok(Exit::of(&loaded.records))
+}
