@@ -4,7 +4,8 @@
 //! initramfs (with the program and the modules), QEMU, its flags and the kernel's command line.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
@@ -15,10 +16,11 @@ use sha2::{Digest, Sha256};
 
 use super::failure::GuestFailure;
 use super::protocol::Hello;
-use super::qemu::{self, Accelerator, Launch, Qemu};
+use super::qemu::{self, Accelerator, Launch, MEMORY_MIB, Memory, Qemu};
 use super::qmp::QmpError;
 use super::session::Session;
 use super::{BOOT_DEADLINE, Bootable};
+use crate::sys;
 use crate::units::hex;
 
 /// Most that all frozen machines together may take, in bytes. The ones used longest ago go first.
@@ -26,9 +28,13 @@ pub const MAX_STORE_BYTES: u64 = 4 << 30;
 /// How long QEMU may take to write a machine's memory out.
 const SAVE_DEADLINE: Duration = Duration::from_mins(2);
 /// Raised when what is saved, or how, changes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
+/// The state of the devices, and the memory: a sparse file that guests map privately.
 const STATE: &str = "state";
+const MEMORY: &str = "memory";
+/// Bytes of the memory's file, holes included.
+const MEMORY_BYTES: u64 = MEMORY_MIB as u64 * (1 << 20);
 const INITRD: &str = "initrd";
 const FACTS: &str = "machine.json";
 
@@ -55,9 +61,9 @@ struct Facts {
     image: String,
     qemu: String,
     hello: Hello,
-    /// Size and SHA-256 of the saved state, so that a damaged one is noticed.
-    state_bytes: u64,
+    /// SHA-256 of the saved state and memory, so that a damaged one is noticed.
     state_sha256: String,
+    memory_sha256: String,
 }
 
 /// A frozen machine, for lists.
@@ -128,16 +134,18 @@ impl FrozenStore {
         let begun = Instant::now();
         let fresh = tempfile::Builder::new().prefix(".new-").tempdir_in(&self.folder).map_err(failed("saved"))?;
         fs::write(fresh.path().join(INITRD), &bootable.initrd).map_err(failed("saved"))?;
+        File::create(fresh.path().join(MEMORY)).and_then(|file| file.set_len(MEMORY_BYTES)).map_err(failed("saved"))?;
         let hello = freeze(bootable, qemu, fresh.path(), console, interrupted)?;
-        let (state_bytes, state_sha256) = digest(&fresh.path().join(STATE)).map_err(failed("saved"))?;
+        let state_sha256 = digest(&fresh.path().join(STATE)).map_err(failed("saved"))?;
+        let memory_sha256 = digest(&fresh.path().join(MEMORY)).map_err(failed("saved"))?;
         let facts = Facts {
             version: VERSION,
             key: key.clone(),
             image: bootable.image.clone(),
             qemu: qemu.version.clone(),
             hello,
-            state_bytes,
             state_sha256,
+            memory_sha256,
         };
         let text = serde_json::to_vec_pretty(&facts).map_err(|error| failed("saved")(error.into()))?;
         fs::write(fresh.path().join(FACTS), text).map_err(failed("saved"))?;
@@ -166,7 +174,8 @@ impl FrozenStore {
             let Ok(facts) = Facts::read(&path) else { continue };
             let mut bytes = 0;
             for file in fs::read_dir(&path)? {
-                bytes += file?.metadata()?.len();
+                // What it takes on the disk: the memory is mostly holes.
+                bytes += file?.metadata()?.blocks() * 512;
             }
             let used = fs::metadata(path.join(FACTS))?.modified()?;
             let used = used.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |age| age.as_secs());
@@ -216,9 +225,10 @@ impl Frozen {
         if facts.version != VERSION || facts.key != key {
             return Err(format!("{FACTS} is of another machine"));
         }
-        let (bytes, sha256) = digest(&folder.join(STATE)).map_err(|error| format!("{STATE}: {error}"))?;
-        if bytes != facts.state_bytes || sha256 != facts.state_sha256 {
-            return Err(format!("{STATE} is not what was saved"));
+        for (file, saved) in [(STATE, &facts.state_sha256), (MEMORY, &facts.memory_sha256)] {
+            if digest(&folder.join(file)).map_err(|error| format!("{file}: {error}"))? != *saved {
+                return Err(format!("{file} is not what was saved"));
+            }
         }
         // The time of its last use decides what is pruned first. A store that cannot be written still serves.
         let _ =
@@ -233,6 +243,10 @@ impl Frozen {
 
     pub(super) fn state(&self) -> PathBuf {
         self.folder.join(STATE)
+    }
+
+    pub(super) fn memory(&self) -> PathBuf {
+        self.folder.join(MEMORY)
     }
 
     pub(super) fn initrd(&self) -> PathBuf {
@@ -253,7 +267,7 @@ fn freeze(
         kernel: &bootable.kernel,
         initrd: Some(&folder.join(INITRD)),
         assignment: b"{}",
-        resume_from: None,
+        memory: Memory::KeptIn(&folder.join(MEMORY)),
         freeze: true,
         console,
     };
@@ -269,6 +283,7 @@ fn save(session: &mut Session<'_>, folder: &Path, deadline: Instant) -> Result<(
     let state = folder.join(STATE);
     let qmp = session.qmp();
     qmp.poll("query-status", deadline, |status| Ok(status["status"] == "guest-panicked"))?;
+    qmp.command("migrate-set-capabilities", memory_stays(), deadline)?;
     // Not slowed down for a network that is not there.
     qmp.command("migrate-set-parameters", json!({ "max-bandwidth": u64::MAX >> 1 }), deadline)?;
     let target = shell_word(&state);
@@ -283,23 +298,61 @@ fn save(session: &mut Session<'_>, folder: &Path, deadline: Instant) -> Result<(
     })
 }
 
+/// Tells QEMU that the memory is in its file already, so that only the devices' state is written or read.
+pub(super) fn memory_stays() -> serde_json::Value {
+    json!({ "capabilities": [{ "capability": "x-ignore-shared", "state": true }] })
+}
+
 /// A path as one word of a shell's command line.
 fn shell_word(path: &Path) -> String {
     format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"))
 }
 
-/// Size and SHA-256 of a file.
-fn digest(path: &Path) -> io::Result<(u64, String)> {
-    let mut file = File::open(path)?;
+/// SHA-256 of a file's content, whatever its holes: blocks of zeros are passed over, the others are hashed with their place.
+fn digest(path: &Path) -> io::Result<String> {
+    const BLOCK: usize = 1 << 16;
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
     let mut hash = Sha256::new();
-    let mut piece = vec![0; 1 << 20];
-    let mut bytes = 0;
-    loop {
-        let len = file.read(&mut piece)?;
-        if len == 0 {
-            return Ok((bytes, hex(&hash.finalize())));
+    hash.update(length.to_le_bytes());
+    let mut block = vec![0; BLOCK];
+    let mut at = 0;
+    while let Some(data) = sys::file::next_data(&file, at)? {
+        // Blocks begin at multiples of their size, however the file system lays the data out.
+        at = data - data % BLOCK as u64;
+        let wanted = usize::try_from(length - at).map_or(BLOCK, |left| left.min(BLOCK));
+        file.read_exact_at(&mut block[..wanted], at)?;
+        if block[..wanted].iter().any(|&byte| byte != 0) {
+            hash.update(at.to_le_bytes());
+            hash.update(&block[..wanted]);
         }
-        hash.update(&piece[..len]);
-        bytes += len as u64;
+        at += BLOCK as u64;
+    }
+    Ok(hex(&hash.finalize()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::digest;
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn a_digest_sees_content_and_place_and_not_holes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let make = |name: &str, writes: &[(u64, &[u8])]| {
+            let path = folder.path().join(name);
+            let file = File::create(&path).expect("a file");
+            file.set_len(1 << 20).expect("a length");
+            for (at, bytes) in writes {
+                file.write_all_at(bytes, *at).expect("written");
+            }
+            digest(&path).expect("a digest")
+        };
+        let plain = make("plain", &[(300_000, b"abc")]);
+        assert_eq!(plain, make("zeros", &[(300_000, b"abc"), (500_000, &[0; 4096])]));
+        assert_ne!(plain, make("other", &[(300_000, b"abd")]));
+        assert_ne!(plain, make("moved", &[(400_000, b"abc")]));
+        assert_ne!(make("empty", &[]), plain);
     }
 }

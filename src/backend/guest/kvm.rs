@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::qemu::{Accelerator, Launch, Process, Qemu};
+use super::qemu::{Accelerator, Launch, Memory, Process, Qemu};
 
 /// How long a kernel without an initramfs may take under KVM to find that it has no root: a second or two.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -65,7 +65,7 @@ fn boot(qemu: &Qemu, kernel: &Path, interrupted: &AtomicBool) -> KvmVerdict {
         kernel,
         initrd: None,
         assignment: b"{}",
-        resume_from: None,
+        memory: Memory::Own,
         freeze: false,
         console: console.path(),
     };

@@ -16,7 +16,7 @@ use super::protocol::{AGENT_FREEZE, AGENT_RUN, AGENT_VARIABLE, FW_CFG_NAME};
 
 /// Memory of a guest in MiB. Enough that the kernel sizes its TCP buffers as on a real machine: `tcp_init` bounds
 /// `tcp_rmem` and `tcp_wmem` by 1/128 of memory, and gives the usual 6 MiB from 768 MiB on.
-const MEMORY_MIB: u32 = 1024;
+pub(super) const MEMORY_MIB: u32 = 1024;
 
 /// How a guest's processor is run, and by which clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,12 +86,29 @@ pub(super) struct Launch<'a> {
     pub(super) initrd: Option<&'a Path>,
     /// What the agent finds as its assignment.
     pub(super) assignment: &'a [u8],
-    /// A saved machine to go on from.
-    pub(super) resume_from: Option<&'a Path>,
+    /// What holds the guest's memory.
+    pub(super) memory: Memory<'a>,
     /// Stop at the agent's word, to be saved.
     pub(super) freeze: bool,
     /// Where the console's log goes: it is appended to.
     pub(super) console: &'a Path,
+}
+
+/// What holds a guest's memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Memory<'a> {
+    /// Memory of QEMU's own.
+    Own,
+    /// A file, which keeps what the guest writes: the memory of a machine that is to be frozen.
+    KeptIn(&'a Path),
+    /// The memory and state of a frozen machine. The file is mapped privately: pages come into memory as the guest touches
+    /// them, what it writes goes nowhere, and any number of guests go on from the same file at once.
+    Frozen {
+        /// The file with the memory.
+        memory: &'a Path,
+        /// The file with the state of the devices.
+        state: &'a Path,
+    },
 }
 
 /// The part of QEMU's command line that decides how the guest behaves. Part of the key of a frozen machine.
@@ -150,8 +167,9 @@ pub(super) struct Process {
 
 /// Name of the socket of the agent's serial port, in the process's folder.
 const RECORDS: &str = "records.sock";
-/// Name of the link to the saved machine there.
-const STATE: &str = "state";
+/// Names of the links to a frozen machine's files there.
+pub(super) const STATE: &str = "state";
+const MEMORY: &str = "memory";
 /// Name of QEMU's standard error there.
 const ERRORS: &str = "stderr";
 
@@ -185,9 +203,21 @@ impl Process {
         ]);
         command.args(["-fw_cfg", &format!("name={FW_CFG_NAME},file=assignment")]);
         command.args(["-chardev", "stdio,id=qmp,signal=off", "-mon", "chardev=qmp,mode=control"]);
-        if let Some(state) = launch.resume_from {
-            std::os::unix::fs::symlink(std::path::absolute(state)?, folder.path().join(STATE))?;
-            command.args(["-S", "-incoming", &format!("exec:cat {STATE}")]);
+        let link =
+            |to: &Path, name: &str| std::os::unix::fs::symlink(std::path::absolute(to)?, folder.path().join(name));
+        let memory = match launch.memory {
+            Memory::Own => None,
+            Memory::KeptIn(file) => Some((file, "on")),
+            Memory::Frozen { memory, state } => {
+                link(state, STATE)?;
+                command.args(["-S", "-incoming", "defer"]);
+                Some((memory, "off"))
+            }
+        };
+        if let Some((file, share)) = memory {
+            link(file, MEMORY)?;
+            let backend = format!("memory-backend-file,id=memory,size={MEMORY_MIB}M,mem-path={MEMORY},share={share}");
+            command.args(["-object", &backend, "-machine", "memory-backend=memory"]);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(File::create(folder.path().join(ERRORS))?);
         let mut child = bind_to_parent(&mut command).spawn()?;

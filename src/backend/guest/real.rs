@@ -9,7 +9,7 @@ use crate::measurement::{Measurement, Outcome};
 
 use super::failure::GuestFailure;
 use super::protocol::{Assignment, Fault, Word};
-use super::qemu::Launch;
+use super::qemu::{Launch, Memory};
 use super::session::Session;
 use super::{BOOT_DEADLINE, Guest};
 
@@ -48,7 +48,7 @@ pub(super) fn run(
             kernel: &guest.bootable.kernel,
             initrd: Some(initrd.path()),
             assignment: &assignment,
-            resume_from: None,
+            memory: Memory::Own,
             freeze: false,
             console: &console,
         };

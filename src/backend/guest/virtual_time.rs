@@ -17,8 +17,9 @@ use crate::units::Span;
 use super::Guest;
 use super::failure::{GuestFailure, Silence};
 use super::frozen::Frozen;
+use super::frozen::memory_stays;
 use super::protocol::{Assignment, Fault, Word};
-use super::qemu::{Accelerator, Launch};
+use super::qemu::{Accelerator, Launch, Memory, STATE};
 use super::qmp::QmpError;
 use super::session::Session;
 
@@ -144,7 +145,7 @@ fn repeat(
         kernel: &guest.bootable.kernel,
         initrd: Some(&frozen.initrd()),
         assignment: &assignment,
-        resume_from: Some(&frozen.state()),
+        memory: Memory::Frozen { memory: &frozen.memory(), state: &frozen.state() },
         freeze: true,
         console: console.path(),
     };
@@ -187,7 +188,10 @@ fn converse(session: &mut Session<'_>, job: &Job) -> Result<Measurement, GuestFa
 /// Lets the machine go on from where it stopped itself. Returns its clock, in seconds.
 fn resume(session: &mut Session<'_>) -> Result<u64, QmpError> {
     let deadline = Instant::now() + RESUME_DEADLINE;
-    session.qmp().poll("query-status", deadline, |status| Ok(status["status"] != "inmigrate"))?;
+    let qmp = session.qmp();
+    qmp.command("migrate-set-capabilities", memory_stays(), deadline)?;
+    qmp.command("migrate-incoming", json!({ "uri": format!("exec:cat {STATE}") }), deadline)?;
+    qmp.poll("query-status", deadline, |status| Ok(status["status"] != "inmigrate"))?;
     let clock = guest_clock(session)?;
     session.qmp().command("cont", Value::Null, deadline)?;
     Ok(clock)
