@@ -4,9 +4,11 @@ use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::{Duration, Instant};
 
+use futures_util::TryStreamExt;
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressHeaderFlags};
-use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute};
+use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, State};
 use rtnetlink::{Handle, LinkMessageBuilder, LinkUnspec, LinkVeth};
 
 use crate::measurement::Outcome;
@@ -19,6 +21,10 @@ const NAME: &str = "sweep0";
 const INDEX: u32 = 7;
 /// The index of the loopback interface in every namespace (`LOOPBACK_IFINDEX`).
 const LOOPBACK_INDEX: u32 = 1;
+
+/// How long the link may take to pass packets, and how often it is asked.
+const UP_DEADLINE: Duration = Duration::from_secs(5);
+const UP_PERIOD: Duration = Duration::from_micros(200);
 
 /// Addresses for benchmarks of network devices (198.18.0.0/15, RFC 2544 and RFC 6890).
 const CLIENT_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
@@ -46,6 +52,9 @@ pub enum LinkError {
     /// A netlink socket could not be opened.
     #[error("no netlink socket could be opened: {0}")]
     Netlink(io::Error),
+    /// The link stands and passes nothing.
+    #[error("the link did not come up within 5 s: its state is `{0}`")]
+    NeverUp(String),
     /// The thread of the other end is gone.
     #[error("the other end's thread ended before the link stood")]
     OtherEnd,
@@ -61,7 +70,7 @@ impl LinkError {
                 Some(_) => Outcome::Invalid,
                 None => Outcome::Failed,
             },
-            Self::Netlink(_) | Self::OtherEnd => Outcome::Failed,
+            Self::Netlink(_) | Self::NeverUp(_) | Self::OtherEnd => Outcome::Failed,
         }
     }
 }
@@ -88,8 +97,13 @@ pub(super) fn addresses(link: &Link) -> Addresses {
     }
 }
 
-/// Makes the veth pair, its far end in the client's namespace, and sets up the near end. Called in the server's namespace.
-pub(super) fn make_server(link: &Link, client: BorrowedFd<'_>) -> Result<(), LinkError> {
+/// Makes the veth pair, its far end in the client's namespace, sets up the near end, and calls `stands`, on which the client
+/// sets up the far end. Returns when packets pass. Called in the server's namespace.
+pub(super) fn make_server(
+    link: &Link,
+    client: BorrowedFd<'_>,
+    stands: impl FnOnce() -> Result<(), LinkError>,
+) -> Result<(), LinkError> {
     with_netlink(async |handle| {
         handle
             .link()
@@ -97,7 +111,9 @@ pub(super) fn make_server(link: &Link, client: BorrowedFd<'_>) -> Result<(), Lin
             .execute()
             .await
             .map_err(|error| LinkError::Refused { what: describe(link), error })?;
-        set_up(&handle, addresses(link).server).await
+        set_up(&handle, addresses(link).server).await?;
+        stands()?;
+        wait_until_running(&handle).await
     })
 }
 
@@ -173,12 +189,37 @@ async fn set_up(handle: &Handle, address: IpAddr) -> Result<(), LinkError> {
     request.execute().await.map_err(refused(&format!("the address {address}")))
 }
 
+/// Waits until the interface passes packets. The end that was set up first has no carrier until the other is up too, and the
+/// kernel takes note of that in a work queue (`linkwatch_do_dev`): what is sent before is lost, and the first segment of a
+/// connection would be sent again only a second later.
+async fn wait_until_running(handle: &Handle) -> Result<(), LinkError> {
+    let begun = Instant::now();
+    loop {
+        let mut links = handle.link().get().match_index(INDEX).execute();
+        let message =
+            links.try_next().await.map_err(|error| LinkError::Refused { what: "to be asked".to_owned(), error })?;
+        let state = message.and_then(|message| {
+            message.attributes.into_iter().find_map(|attribute| match attribute {
+                LinkAttribute::OperState(state) => Some(state),
+                _ => None,
+            })
+        });
+        if state == Some(State::Up) {
+            return Ok(());
+        }
+        if begun.elapsed() > UP_DEADLINE {
+            return Err(LinkError::NeverUp(state.map_or_else(|| "unknown".to_owned(), |state| format!("{state:?}"))));
+        }
+        tokio::time::sleep(UP_PERIOD).await;
+    }
+}
+
 /// Runs `work` with a netlink socket of the calling thread's namespace.
 fn with_netlink<F>(work: impl FnOnce(Handle) -> F) -> Result<(), LinkError>
 where
     F: Future<Output = Result<(), LinkError>>,
 {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(LinkError::Netlink)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(LinkError::Netlink)?;
     runtime.block_on(async {
         let (connection, handle, _) = rtnetlink::new_connection().map_err(LinkError::Netlink)?;
         let driver = tokio::spawn(connection);

@@ -173,18 +173,17 @@ fn serve(
 ) -> Result<Report, LinkError> {
     namespace::enter_new_network().map_err(LinkError::Namespace)?;
     let addresses = link::addresses(&settings.link);
-    let own = match settings.link.topology {
+    let tell = |own| crossing.to_client.send(own).map_err(|_| LinkError::OtherEnd);
+    match settings.link.topology {
         Topology::Veth => {
             let client = crossing.from_client.recv().map_err(|_| LinkError::OtherEnd)?;
-            link::make_server(&settings.link, client.as_fd())?;
-            None
+            link::make_server(&settings.link, client.as_fd(), || tell(None))?;
         }
         Topology::Loopback => {
             link::make_loopback(&settings.link)?;
-            Some(namespace::current_network().map_err(LinkError::Namespace)?.into())
+            tell(Some(namespace::current_network().map_err(LinkError::Namespace)?.into()))?;
         }
-    };
-    crossing.to_client.send(own).map_err(|_| LinkError::OtherEnd)?;
+    }
     Ok(workload::serve(settings, addresses, limits, seat))
 }
 
