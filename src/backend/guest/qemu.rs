@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
@@ -160,13 +159,12 @@ pub(super) fn command_line(accelerator: Accelerator, freeze: bool) -> String {
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
-    /// Holds the sockets and files that QEMU was given.
+    /// Holds the files that QEMU was given.
     folder: TempDir,
-    records: UnixListener,
 }
 
-/// Name of the socket of the agent's serial port, in the process's folder.
-const RECORDS: &str = "records.sock";
+/// Name of the file that the agent's serial port writes to, in the process's folder.
+const RECORDS: &str = "records";
 /// Names of the links to a frozen machine's files there.
 pub(super) const STATE: &str = "state";
 const MEMORY: &str = "memory";
@@ -177,8 +175,7 @@ impl Process {
     /// Starts QEMU. The thread that calls this must outlive the guest, which dies with it.
     pub(super) fn start(qemu: &Qemu, launch: &Launch<'_>) -> io::Result<(Self, ChildStdin, ChildStdout)> {
         let folder = tempfile::Builder::new().prefix("sweep-guest-").tempdir()?;
-        let records = UnixListener::bind(folder.path().join(RECORDS))?;
-        records.set_nonblocking(true)?;
+        File::create_new(folder.path().join(RECORDS))?;
         fs::write(folder.path().join("assignment"), launch.assignment)?;
         let console = std::path::absolute(launch.console)?;
         std::os::unix::fs::symlink(console, folder.path().join("console"))?;
@@ -195,12 +192,10 @@ impl Process {
         }
         // Relative names: a folder with a comma or a quote in its path would be taken apart otherwise.
         command.args(["-chardev", "file,id=console,path=console,append=on", "-device", "isa-serial,chardev=console"]);
-        command.args([
-            "-chardev",
-            &format!("socket,id=records,path={RECORDS}"),
-            "-device",
-            "isa-serial,chardev=records",
-        ]);
+        // A file takes every byte at once. A socket or a pipe may be full when the reader is slow, and the guest would see
+        // its serial port wait: the host's load would show in virtual time.
+        let records = format!("file,id=records,path={RECORDS},append=on");
+        command.args(["-chardev", &records, "-device", "isa-serial,chardev=records"]);
         command.args(["-fw_cfg", &format!("name={FW_CFG_NAME},file=assignment")]);
         command.args(["-chardev", "stdio,id=qmp,signal=off", "-mon", "chardev=qmp,mode=control"]);
         let link =
@@ -224,29 +219,12 @@ impl Process {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("QEMU's standard input and output are not there"));
         };
-        Ok((Self { child, folder, records }, input, output))
+        Ok((Self { child, folder }, input, output))
     }
 
-    /// Waits until QEMU has connected the agent's serial port.
-    pub(super) fn records(&mut self, deadline: Instant) -> io::Result<UnixStream> {
-        loop {
-            match self.records.accept() {
-                Ok((stream, _)) => {
-                    stream.set_nonblocking(false)?;
-                    return Ok(stream);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if self.ended().is_some() {
-                        return Err(io::Error::other(format!("QEMU ended at once: {}", self.errors())));
-                    }
-                    if Instant::now() > deadline {
-                        return Err(io::ErrorKind::TimedOut.into());
-                    }
-                    thread::sleep(Duration::from_millis(1));
-                }
-                Err(error) => return Err(error),
-            }
-        }
+    /// What the agent writes to its serial port, from the beginning.
+    pub(super) fn records(&self) -> io::Result<File> {
+        File::open(self.folder.path().join(RECORDS))
     }
 
     /// How QEMU has ended, if it has.

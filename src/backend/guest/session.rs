@@ -1,7 +1,7 @@
 //! A conversation with one guest, from its start to its end.
 
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -15,8 +15,8 @@ use super::qmp::{Qmp, QmpError};
 
 /// How long QEMU may take to start, connect its ports and answer.
 const START_DEADLINE: Duration = Duration::from_secs(30);
-/// How often a wait looks at whether the run was interrupted.
-const GLANCE: Duration = Duration::from_millis(50);
+/// How often a wait looks for a message, and at whether the run was interrupted.
+const GLANCE: Duration = Duration::from_millis(1);
 /// Longest line that is taken for a message.
 const LONGEST_LINE: usize = 16 << 20;
 
@@ -25,7 +25,7 @@ const LONGEST_LINE: usize = 16 << 20;
 pub(super) struct Session<'a> {
     process: Process,
     qmp: Qmp,
-    lines: Lines,
+    lines: Lines<File>,
     console: Console,
     interrupted: &'a AtomicBool,
     booted: bool,
@@ -39,15 +39,17 @@ impl<'a> Session<'a> {
         let deadline = begun + START_DEADLINE;
         let (mut process, input, output) =
             Process::start(qemu, launch).map_err(|error| GuestFailure::Start(error.to_string()))?;
-        let stream = process.records(deadline).map_err(|error| GuestFailure::Start(error.to_string()))?;
+        let file = process.records().map_err(|error| GuestFailure::Start(error.to_string()))?;
         let qmp = Qmp::open(input, output, deadline).map_err(|error| {
+            // What it complains of comes a moment before its end.
+            process.wait_for_end(Duration::from_secs(2));
             let errors = process.errors();
             GuestFailure::Start(if errors.is_empty() { error.to_string() } else { errors })
         })?;
         Ok(Self {
             process,
             qmp,
-            lines: Lines { stream, read: Vec::new() },
+            lines: Lines { file, read: Vec::new() },
             console: Console::at(launch.console),
             interrupted,
             booted: false,
@@ -80,7 +82,8 @@ impl<'a> Session<'a> {
 
     /// The next message, or the silence as it is, for a caller that goes on waiting.
     pub(super) fn glance(&mut self, within: Duration) -> Result<Word, Silence> {
-        let line = self.lines.next(Instant::now() + within, self.interrupted)?;
+        let process = &mut self.process;
+        let line = self.lines.next(Instant::now() + within, self.interrupted, || process.ended().is_some())?;
         serde_json::from_slice(&line).map_err(|_| Silence::Garbled(excerpt(&line)))
     }
 
@@ -137,16 +140,22 @@ fn excerpt(line: &[u8]) -> String {
     format!("`{}` is no message", text.escape_debug())
 }
 
-/// Lines of a stream, with deadlines.
+/// Lines of a file that is being written, with deadlines.
 #[derive(Debug)]
-struct Lines {
-    stream: UnixStream,
+struct Lines<R> {
+    file: R,
     read: Vec<u8>,
 }
 
-impl Lines {
-    fn next(&mut self, deadline: Instant, interrupted: &AtomicBool) -> Result<Vec<u8>, Silence> {
+impl<R: Read> Lines<R> {
+    fn next(
+        &mut self,
+        deadline: Instant,
+        interrupted: &AtomicBool,
+        mut ended: impl FnMut() -> bool,
+    ) -> Result<Vec<u8>, Silence> {
         let mut searched = 0;
+        let mut writer_ended = false;
         loop {
             if let Some(at) = self.read[searched..].iter().position(|&byte| byte == b'\n') {
                 let rest = self.read.split_off(searched + at + 1);
@@ -158,22 +167,25 @@ impl Lines {
             if searched > LONGEST_LINE {
                 return Err(Silence::Garbled("a line without an end".to_owned()));
             }
-            if interrupted.load(Ordering::Relaxed) {
-                return Err(Silence::Interrupted);
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(Silence::Deadline);
-            }
             let mut piece = [0; 16384];
-            let got = self
-                .stream
-                .set_read_timeout(Some(left.min(GLANCE).max(Duration::from_millis(1))))
-                .and_then(|()| self.stream.read(&mut piece));
-            match got {
-                Ok(0) => return Err(Silence::Closed),
+            match self.file.read(&mut piece) {
+                Ok(0) if writer_ended => return Err(Silence::Closed),
+                Ok(0) => {
+                    if interrupted.load(Ordering::Relaxed) {
+                        return Err(Silence::Interrupted);
+                    }
+                    // What was written before the end is still to be read.
+                    writer_ended = ended();
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() && !writer_ended {
+                        return Err(Silence::Deadline);
+                    }
+                    if !writer_ended {
+                        std::thread::sleep(left.min(GLANCE));
+                    }
+                }
                 Ok(len) => self.read.extend_from_slice(&piece[..len]),
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return Err(Silence::Closed),
             }
         }
@@ -183,25 +195,36 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::{Lines, Silence};
+    use std::fs::File;
     use std::io::Write;
-    use std::os::unix::net::UnixStream;
     use std::sync::atomic::AtomicBool;
     use std::time::{Duration, Instant};
 
     #[test]
     fn lines_come_whole_and_silences_differ() {
-        let (mut guest, stream) = UnixStream::pair().expect("a pair");
-        let mut lines = Lines { stream, read: Vec::new() };
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("records");
+        let mut guest = File::create(&path).expect("a file");
+        let mut lines = Lines { file: File::open(&path).expect("a file"), read: Vec::new() };
         let calm = AtomicBool::new(false);
-        let soon = || Instant::now() + Duration::from_millis(20);
+        let soon = || Instant::now() + Duration::from_millis(10);
+        let runs = || false;
         guest.write_all(b"one\ntwo\nthr").expect("written");
-        assert_eq!(lines.next(soon(), &calm).expect("a line"), b"one");
-        assert_eq!(lines.next(soon(), &calm).expect("a line"), b"two");
-        assert!(matches!(lines.next(soon(), &calm), Err(Silence::Deadline)));
+        assert_eq!(lines.next(soon(), &calm, runs).expect("a line"), b"one");
+        assert_eq!(lines.next(soon(), &calm, runs).expect("a line"), b"two");
+        assert!(matches!(lines.next(soon(), &calm, runs), Err(Silence::Deadline)));
         guest.write_all(b"ee\n").expect("written");
-        assert_eq!(lines.next(soon(), &calm).expect("a line"), b"three");
-        assert!(matches!(lines.next(soon(), &AtomicBool::new(true)), Err(Silence::Interrupted)));
-        drop(guest);
-        assert!(matches!(lines.next(soon(), &calm), Err(Silence::Closed)));
+        assert_eq!(lines.next(soon(), &calm, runs).expect("a line"), b"three");
+        assert!(matches!(lines.next(soon(), &AtomicBool::new(true), runs), Err(Silence::Interrupted)));
+        // The writer's last words are heard although it has ended.
+        let mut last_words = Some(guest);
+        let ended = || {
+            if let Some(mut guest) = last_words.take() {
+                guest.write_all(b"bye\n").expect("written");
+            }
+            true
+        };
+        assert_eq!(lines.next(soon(), &calm, ended).expect("a line"), b"bye");
+        assert!(matches!(lines.next(soon(), &calm, || true), Err(Silence::Closed)));
     }
 }
