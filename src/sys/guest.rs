@@ -69,7 +69,10 @@ pub fn drain(terminal: &File) -> io::Result<()> {
     check(unsafe { libc::tcdrain(terminal.as_raw_fd()) }).map(drop)
 }
 
-/// Port I/O of x86: the way to QEMU's firmware configuration and panic devices without any driver.
+/// After how many seconds the watchdog of [`port::start_watchdog`] fires.
+pub const WATCHDOG_SECONDS: u64 = 2;
+
+/// Port I/O of x86: the way to QEMU's firmware configuration and watchdog devices without any driver.
 #[cfg(target_arch = "x86_64")]
 pub mod port {
     use std::arch::asm;
@@ -82,10 +85,9 @@ pub mod port {
     const FW_CFG_DATA: u16 = 0x511;
     /// Key of the directory of files.
     const FW_CFG_DIRECTORY: u16 = 0x19;
-    /// QEMU's panic device (docs/specs/pvpanic).
-    const PVPANIC: u16 = 0x505;
-    /// Bit that tells of a panic.
-    const PVPANIC_PANICKED: u8 = 1;
+    /// The iBASE 700 watchdog: any write here stops it, and a write there starts it (hw/watchdog/wdt_ib700.c of QEMU).
+    const IB700_STOP: u16 = 0x441;
+    const IB700_START: u16 = 0x443;
 
     /// Allows the calling thread to use a range of ports.
     fn allow(first: u16, count: u16) -> io::Result<()> {
@@ -137,14 +139,25 @@ pub mod port {
         Ok(None)
     }
 
-    /// Stops the machine at this very instruction, if QEMU was started with `-device pvpanic -action panic=pause`.
-    /// Returns when it is resumed.
+    /// Starts the watchdog that QEMU has with `-device ib700`. It fires `WATCHDOG_SECONDS` from now.
     ///
     /// # Errors
     /// Without `CAP_SYS_RAWIO`.
-    pub fn pause_machine() -> io::Result<()> {
-        allow(PVPANIC, 1)?;
-        write_byte(PVPANIC, PVPANIC_PANICKED);
+    pub fn start_watchdog() -> io::Result<()> {
+        allow(IB700_STOP, 3)?;
+        // The low four bits count down from 30 s in steps of 2 s.
+        const { assert!(super::WATCHDOG_SECONDS == 2) };
+        write_byte(IB700_START, 0xe);
+        Ok(())
+    }
+
+    /// Stops the watchdog.
+    ///
+    /// # Errors
+    /// Without `CAP_SYS_RAWIO`.
+    pub fn stop_watchdog() -> io::Result<()> {
+        allow(IB700_STOP, 3)?;
+        write_byte(IB700_STOP, 0);
         Ok(())
     }
 }
@@ -166,7 +179,15 @@ pub mod port {
     ///
     /// # Errors
     /// Always.
-    pub fn pause_machine() -> io::Result<()> {
+    pub fn start_watchdog() -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Not on this architecture.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn stop_watchdog() -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }

@@ -18,8 +18,12 @@ use super::protocol::{
     AGENT_FREEZE, AGENT_PORT, AGENT_VARIABLE, Assignment, FW_CFG_NAME, Fault, FaultKind, Hello, MODULES, Word,
 };
 
-/// How long after the guest has stopped itself its first repeat begins: longer than reading the assignment and making
-/// the namespaces takes, and idle, so that it costs no time outside.
+/// How long the agent lets what the start-up left behind come to rest: namespaces being torn down, timers of interfaces.
+const SETTLE: Duration = Duration::from_secs(2);
+/// How long it sleeps after starting the watchdog, which stops the machine within that time, when all is idle.
+const SLEEP: Duration = Duration::from_secs(guest::WATCHDOG_SECONDS + 1);
+/// How long after that its first repeat begins: longer than reading the assignment and making the namespaces takes. Idle, so
+/// it costs next to no time outside.
 const START_AFTER: Duration = Duration::from_millis(500);
 
 /// Whether this process is PID 1 of one of our guests.
@@ -116,10 +120,13 @@ fn work(link: &Link) -> Result<(), String> {
     if freeze {
         link.say(&hello(clock::monotonic()));
         link.drain();
-        // Let what the start-up left behind (namespaces being torn down, timers of new interfaces) come to rest.
-        thread::sleep(Duration::from_secs(2));
-        start = Some(Span(clock::monotonic().0 + Span::from(START_AFTER).0));
-        guest::port::pause_machine().map_err(failed("the machine cannot be paused"))?;
+        thread::sleep(SETTLE);
+        let watchdog = failed("the machine cannot be stopped");
+        let wake = Span(clock::monotonic().0 + Span::from(SLEEP).0);
+        guest::port::start_watchdog().map_err(watchdog)?;
+        clock::sleep_until(wake);
+        guest::port::stop_watchdog().map_err(failed("the watchdog cannot be stopped"))?;
+        start = Some(Span(wake.0 + Span::from(START_AFTER).0));
     }
     let assignment = guest::port::read_fw_cfg(FW_CFG_NAME)
         .map_err(failed("the assignment cannot be read"))?

@@ -1,4 +1,9 @@
-//! Frozen machines: guests that have booted, stopped themselves at an exact instruction, and been saved.
+//! Frozen machines: guests that have booted, been stopped at an exact instant of their clock, and been saved.
+//!
+//! The instant is a watchdog's: the agent starts it and sleeps. QEMU's main loop, which moves the clock of an idle guest from
+//! timer to timer, runs the watchdog's and stops the machine before it does anything else. A stop that the guest itself asks
+//! for (a panic device, say) is carried out a moment later, and until then the main loop may or may not have moved the clock
+//! of the stopped processor on to the next timer: two boots then differ by milliseconds.
 //!
 //! A machine is kept in `machines/<key>/` of the cache, where the key is a hash of all that goes into it: kernel,
 //! initramfs (with the program and the modules), QEMU, its flags and the kernel's command line.
@@ -28,7 +33,7 @@ pub const MAX_STORE_BYTES: u64 = 4 << 30;
 /// How long QEMU may take to write a machine's memory out.
 const SAVE_DEADLINE: Duration = Duration::from_mins(2);
 /// Raised when what is saved, or how, changes.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// The state of the devices, and the memory: a sparse file that guests map privately.
 const STATE: &str = "state";
@@ -282,7 +287,7 @@ fn freeze(
 fn save(session: &mut Session<'_>, folder: &Path, deadline: Instant) -> Result<(), QmpError> {
     let state = folder.join(STATE);
     let qmp = session.qmp();
-    qmp.poll("query-status", deadline, |status| Ok(status["status"] == "guest-panicked"))?;
+    qmp.poll("query-status", deadline, |status| Ok(status["status"] == "watchdog"))?;
     qmp.command("migrate-set-capabilities", memory_stays(), deadline)?;
     // Not slowed down for a network that is not there.
     qmp.command("migrate-set-parameters", json!({ "max-bandwidth": u64::MAX >> 1 }), deadline)?;

@@ -131,9 +131,9 @@ pub(super) fn flags(accelerator: Accelerator) -> Vec<String> {
             "-seed",
             "42",
             "-device",
-            "pvpanic",
+            "ib700",
             "-action",
-            "panic=pause",
+            "watchdog=pause",
         ],
     };
     let common = ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-m"];
