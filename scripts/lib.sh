@@ -138,6 +138,7 @@ apt_install() {
     quietly apt_get install --no-install-recommends "$@" && return 0
     # Lists that are some weeks old name files that the mirror no longer has.
     [[ -z $lists_are_fresh ]] || return 1
+    say "set-up: that failed; once more with fresh package lists"
     apt_update && quietly apt_get install --no-install-recommends "$@"
 }
 
@@ -197,7 +198,7 @@ install_packages() {
     [[ ${#packages[@]} != 0 ]] || return 0
     local i
     if ! has apt-get; then
-        for i in "${!packages[@]}"; do say "set-up: missing: ${packages[i]} (${reasons[i]})"; done
+        for i in "${!packages[@]}"; do say "set-up: missing: ${packages[i]} as Debian calls it (${reasons[i]})"; done
         refuse "this is neither Debian nor Ubuntu: install what is missing by hand, then run $script again." \
             "Fedora: dnf install gcc ca-certificates qemu-system-x86-core dpkg" \
             "Arch:   pacman -S gcc ca-certificates qemu-system-x86 dpkg" \
@@ -248,7 +249,7 @@ install_lints() {
 # The test runner. Without it the tests run under cargo test.
 install_nextest() {
     cargo nextest --version >/dev/null 2>&1 && return 0
-    say "set-up: installing cargo-nextest (runs each test in a process of its own; is built here, once, 3 to 10 minutes)"
+    say "set-up: installing cargo-nextest (runs each test in a process of its own; is built here, once, 5 to 10 minutes)"
     # Unoptimised: it builds in half of the time and spends its own waiting for tests.
     if quietly bounded 30m cargo install --locked --debug cargo-nextest; then
         installed=yes
