@@ -1,0 +1,38 @@
+# Conveniences. Everything here also works without just: CI and the README use scripts/ and cargo.
+
+# Lists what there is.
+default:
+    @just --list --unsorted
+
+# From a clone to results: set-up, build, and a sweep.
+demo *args:
+    scripts/demo {{ args }}
+
+# Everything that CI runs: lints, then tests.
+test *args:
+    scripts/test {{ args }}
+
+# What sweep itself costs, and how it compares with other tools.
+bench *args:
+    cargo bench --locked {{ args }}
+
+# Clippy, and ShellCheck for the scripts.
+lint:
+    cargo clippy --all-targets --locked -- -D warnings
+    shellcheck -x scripts/* .ci/run
+
+# Formats the code.
+fmt:
+    cargo fmt
+
+# Does it compile?
+check:
+    cargo check --all-targets --locked
+
+# The documentation of the library, without that of its dependencies.
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked
+
+# Licences, sources and bans of the dependencies.
+deny:
+    cargo deny check bans licenses sources
