@@ -36,6 +36,8 @@ impl Key {
 
 /// Most chunks in one burst.
 pub const MAX_CHUNKS: Limit = Limit { name: "MAX_CHUNKS", max: 1_000_000 };
+/// Most bursts on one connection.
+pub const MAX_BURSTS: Limit = Limit { name: "MAX_BURSTS", max: 100_000 };
 /// Largest chunk, and largest read.
 pub const MAX_CHUNK_SIZE: Limit = Limit { name: "MAX_CHUNK_SIZE", max: 16 << 20 };
 /// Largest buffer that can be asked for: the option is a C `int`.
@@ -150,7 +152,7 @@ const LINK: [Key; 3] = [
     },
 ];
 
-const WORKLOAD: [Key; 10] = [
+const WORKLOAD: [Key; 11] = [
     choice_key!(
         "workload.kind",
         "echo: a burst of chunks, each sent back; stream: bytes one way for a time",
@@ -166,6 +168,14 @@ const WORKLOAD: [Key; 10] = [
         about: "echo only: chunks in the burst",
         set: |settings, value| settings.workload.chunk_count = narrow(value),
         get: Some(|settings| Value::Int(settings.workload.chunk_count.into())),
+    },
+    Key {
+        path: "workload.bursts",
+        short: None,
+        kind: Kind::Count { min: 1, limit: MAX_BURSTS, or_default: false },
+        about: "echo only: bursts on the connection, one after the other; the completion is the median one's",
+        set: |settings, value| settings.workload.bursts = narrow(value),
+        get: Some(|settings| Value::Int(settings.workload.bursts.into())),
     },
     Key {
         path: "workload.chunk_size",

@@ -10,7 +10,8 @@ mod value;
 
 pub use axes::Axes;
 pub use keys::{
-    KEYS, Key, MAX_BUFFER, MAX_CHUNK_SIZE, MAX_CHUNKS, MAX_DURATION, MAX_MTU, MAX_STREAM_BYTES, canonical, find, names,
+    KEYS, Key, MAX_BUFFER, MAX_BURSTS, MAX_CHUNK_SIZE, MAX_CHUNKS, MAX_DURATION, MAX_MTU, MAX_STREAM_BYTES, canonical,
+    find, names,
 };
 pub(crate) use kind::nearest;
 pub use kind::{Kind, Limit, Rejection};
@@ -144,6 +145,8 @@ pub struct Workload {
     pub style: Style,
     /// Echo only: chunks in the burst.
     pub chunk_count: u32,
+    /// Echo only: bursts on the connection, one after the other.
+    pub bursts: u32,
     /// Bytes handed to each send call; `None` for the usual size of the kind, see [`Workload::chunk_bytes`].
     pub chunk_size: Option<u32>,
     /// Bytes offered to each receive call.
@@ -188,6 +191,7 @@ impl Default for Workload {
             protocol: Protocol::Tcp,
             style: Style::OneToOne,
             chunk_count: 32,
+            bursts: 1,
             chunk_size: None,
             read_size: 65536,
             direction: Direction::Upload,
@@ -239,6 +243,13 @@ impl Settings {
             add(
                 &["workload.chunk_count", "workload.kind"],
                 "a stream has no `chunk_count`".to_owned(),
+                "bound a stream with `workload.duration` or `workload.bytes`",
+            );
+        }
+        if work.kind == Work::Stream && set("workload.bursts") {
+            add(
+                &["workload.bursts", "workload.kind"],
+                "a stream has no `bursts`".to_owned(),
                 "bound a stream with `workload.duration` or `workload.bytes`",
             );
         }

@@ -85,7 +85,7 @@ pub mod port {
     const FW_CFG_DATA: u16 = 0x511;
     /// Key of the directory of files.
     const FW_CFG_DIRECTORY: u16 = 0x19;
-    /// The iBASE 700 watchdog: any write here stops it, and a write there starts it (hw/watchdog/wdt_ib700.c of QEMU).
+    /// The iBASE 700 watchdog: any write here stops it, and a write there starts it (`wdt_ib700.c` of QEMU).
     const IB700_STOP: u16 = 0x441;
     const IB700_START: u16 = 0x443;
 

@@ -41,6 +41,7 @@ const CLOCK_PERIOD: Duration = Duration::from_millis(500);
 /// What a worker tells.
 enum Told {
     Started(usize),
+    Loaded(Span),
     Ended(usize, Result<Box<Measurement>, GuestFailure>),
 }
 
@@ -89,6 +90,7 @@ fn share_out(
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
     let (sender, told) = channel();
+    let mut loads = Vec::new();
     thread::scope(|scope| {
         for _ in 0..guest.options.parallel.clamp(1, jobs.len().max(1)) {
             let sender = sender.clone();
@@ -99,19 +101,22 @@ fn share_out(
                     let Some(job) = jobs.get(index) else { break };
                     let fault = guest.fault.clone().filter(|fault| fault.job == index);
                     let fault = fault.map(|fault| Fault { job: 0, ..fault });
-                    let started = sender.send(Told::Started(index));
-                    let ended = started.and_then(|()| {
-                        sender.send(Told::Ended(index, repeat(guest, frozen, job, fault, interrupted).map(Box::new)))
-                    });
-                    if ended.is_err() {
-                        break;
-                    }
+                    // The receiver is gone only when the run is being stopped.
+                    let say = |word| drop(sender.send(word));
+                    say(Told::Started(index));
+                    let loaded = |took| say(Told::Loaded(took));
+                    let result = repeat(guest, frozen, job, fault, interrupted, loaded);
+                    say(Told::Ended(index, result.map(Box::new)));
                 }
             });
         }
         drop(sender);
         for word in told {
             let event = match word {
+                Told::Loaded(took) => {
+                    loads.push(took);
+                    continue;
+                }
                 Told::Started(index) => Event::Started(index),
                 Told::Ended(index, Ok(measurement)) => Event::Ended(index, measurement),
                 Told::Ended(_, Err(GuestFailure::Interrupted)) => continue,
@@ -126,6 +131,10 @@ fn share_out(
             }
         }
     });
+    loads.sort_unstable();
+    if let Some(median) = loads.get(loads.len() / 2) {
+        let _ = tell(Event::Note(format!("a frozen machine was loaded in {median} (median of {})", loads.len())));
+    }
 }
 
 /// One repeat.
@@ -135,6 +144,7 @@ fn repeat(
     job: &Job,
     fault: Option<Fault>,
     interrupted: &AtomicBool,
+    loaded: impl FnOnce(Span),
 ) -> Result<Measurement, GuestFailure> {
     let assignment = Assignment { jobs: vec![job.clone()], fault };
     let start = |error: std::io::Error| GuestFailure::Start(error.to_string());
@@ -150,7 +160,7 @@ fn repeat(
         console: console.path(),
     };
     let mut session = Session::start(&guest.qemu, &launch, interrupted)?;
-    let result = converse(&mut session, job);
+    let result = converse(&mut session, job, loaded);
     if result.is_err() {
         // A folder for it exists: the boot's own log was there.
         let log = format!("failed-{}-{}.log", std::process::id(), session.age().0);
@@ -159,10 +169,11 @@ fn repeat(
     result
 }
 
-fn converse(session: &mut Session<'_>, job: &Job) -> Result<Measurement, GuestFailure> {
+fn converse(session: &mut Session<'_>, job: &Job, loaded: impl FnOnce(Span)) -> Result<Measurement, GuestFailure> {
     session.resumed();
     let resumed = resume(session);
     let resumed_at = resumed.map_err(|error| session.state("resumed", &error))?;
+    loaded(session.age());
     let busy = match job.settings.workload.kind {
         Work::Echo => Duration::ZERO,
         Work::Stream => job.settings.workload.stream_duration().unwrap_or(job.timeout).duration(),
