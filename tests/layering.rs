@@ -352,7 +352,7 @@ mod parser {
 
     #[test]
     fn comments_and_texts_do_not_count() {
-        let source = r###"
+        let source = r##"
             //! `crate::plan::Cell`, unsafe
             /// See [`crate::sys`]; use super::*;
             // use crate::plan::Cell;
@@ -361,7 +361,7 @@ mod parser {
             const B: &str = r#"use crate::"stats"::*; unsafe"#;
             const C: (&[u8], char, char) = (b"crate::sys", '"', '\'');
             fn f<'a>(x: &'a str) -> &'a str { x } // 'crate::plan
-        "###;
+        "##;
         assert_eq!(scan(source, 1), []);
     }
 
