@@ -2,7 +2,7 @@
 
 # Lists what there is.
 default:
-    @just --list --unsorted
+    @{{ just_executable() }} --list --unsorted
 
 # From a clone to results: set-up, build, and a sweep.
 demo *args:
