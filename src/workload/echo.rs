@@ -46,7 +46,9 @@ pub(super) fn serve(
                 send_all(channel, &buffer[..filled], seat.control, "echoing", progress)?;
                 echoed += filled as u64;
                 filled = 0;
-                channel.gauge(Instant::now());
+                let now = Instant::now();
+                seat.control.check_at(now, || format!("the server had echoed {echoed} of {total} bytes"))?;
+                channel.gauge(now);
             }
             Ok(Arrival::End) => {
                 return Err(Failure::Protocol(format!("the client closed the connection early: {}", progress())));
@@ -145,7 +147,13 @@ impl Burst<'_> {
     }
 
     /// Reads echoes once. Whether there were any.
-    fn collect(&mut self, channel: &mut Channel, buffer: &mut [u8], wait: Wait) -> Result<bool, Failure> {
+    fn collect(
+        &mut self,
+        channel: &mut Channel,
+        buffer: &mut [u8],
+        wait: Wait,
+        control: &Control<'_>,
+    ) -> Result<bool, Failure> {
         match channel.receive(buffer, wait) {
             Ok(Arrival::Bytes { len, .. }) => {
                 let now = Instant::now();
@@ -155,6 +163,7 @@ impl Burst<'_> {
                 for at in self.sent_at.iter().take(to_index(after)).skip(to_index(before)) {
                     self.latencies.add(Span::from(now - *at).0);
                 }
+                control.check_at(now, || self.progress())?;
                 channel.gauge(now);
                 Ok(true)
             }
@@ -226,7 +235,7 @@ fn exchange(
         }
         // Reading between the sends keeps each chunk's latency true, and a burst larger than all buffers together moving.
         let mut got = false;
-        while burst.received < total && burst.collect(channel, buffer, Wait::No)? {
+        while burst.received < total && burst.collect(channel, buffer, Wait::No, control)? {
             got = true;
         }
         if !took && !got {
@@ -236,7 +245,7 @@ fn exchange(
         }
     }
     while burst.received < total {
-        if !burst.collect(channel, buffer, Wait::Block)? {
+        if !burst.collect(channel, buffer, Wait::Block, control)? {
             control.check(|| burst.progress())?;
         }
     }

@@ -49,6 +49,12 @@ impl<'a> Control<'a> {
         Ok(())
     }
 
+    /// The same for a loop that has just looked at the clock: a workload that keeps moving has a deadline too.
+    pub(super) fn check_at(&self, now: Instant, progress: impl FnOnce() -> String) -> Result<(), Failure> {
+        let stop = self.called_off.load(Ordering::Relaxed) || self.interrupted.load(Ordering::Relaxed);
+        if stop || now >= self.deadline { self.check(progress) } else { Ok(()) }
+    }
+
     /// How long a call may block before [`Control::check`] is due again.
     pub(super) fn patience(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now()).clamp(Duration::from_millis(1), SLICE)

@@ -80,6 +80,7 @@ fn send_stream(channel: &mut Channel, work: &Workload, control: &Control<'_>) ->
         if sent >= limit || end.is_some_and(|end| now >= end) {
             break;
         }
+        control.check_at(now, || format!("{sent} bytes were sent"))?;
         channel.gauge(now);
         let size = usize::try_from((limit - sent).min(chunk.len() as u64)).unwrap_or(chunk.len());
         send_all(channel, &chunk[..size], control, "streaming", || format!("{sent} bytes were sent"))?;
@@ -168,6 +169,7 @@ fn drain(
                 message_begins = ends_message;
                 let now = Instant::now();
                 count.add(len, now, work.omit);
+                control.check_at(now, || format!("{} bytes had arrived", count.delivered))?;
                 channel.gauge(now);
             }
             Ok(Arrival::End) => return Ok(()),

@@ -80,6 +80,12 @@ impl Qmp {
         }
     }
 
+    /// Waits for an event. Nothing is asked meanwhile: QEMU's main loop is left alone.
+    pub(super) fn wait_for(&mut self, event: &str, deadline: Instant) -> Result<(), QmpError> {
+        while self.next(deadline, &format!("report {event}"))?["event"] != event {}
+        Ok(())
+    }
+
     /// Asks until the answer satisfies, every few milliseconds.
     pub(super) fn poll(
         &mut self,

@@ -161,7 +161,7 @@ impl Tree {
 #[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::super::modules::Module;
-    use super::*;
+    use super::{Closure, Error, ExtraFile, Initramfs, Path, PathBuf, digest, elf, fs, newc};
     use std::io::Read;
 
     fn initramfs() -> Initramfs {

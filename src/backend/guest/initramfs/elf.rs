@@ -217,7 +217,7 @@ fn expand(pattern: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use super::*;
+    use super::{Error, Path, PathBuf, fs, libraries, read_ld_so_conf, split_path};
 
     #[test]
     fn the_libraries_of_this_test_are_found() {

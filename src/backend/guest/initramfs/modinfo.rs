@@ -70,7 +70,7 @@ pub(crate) fn normal(name: &str) -> String {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 pub(crate) mod tests {
-    use super::*;
+    use super::ModInfo;
 
     /// The least that is an ELF object with that `.modinfo`.
     pub(crate) fn module(modinfo: &str) -> Vec<u8> {

@@ -213,7 +213,7 @@ fn read_if_there(path: &Path) -> Result<Option<String>, Error> {
 #[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::super::modinfo::tests::module;
-    use super::*;
+    use super::{Closure, Error, Path, closure, fs};
     use std::io::Write;
 
     /// A kernel whose modules are compressed in all four ways.

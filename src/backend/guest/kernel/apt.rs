@@ -371,7 +371,7 @@ fn age(index: &Index) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Mirror, release_file};
 
     fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
         list.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()

@@ -173,7 +173,7 @@ fn member(deb: &Path, prefix: &str) -> Result<(String, Vec<u8>)> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use super::*;
+    use super::{Error, describe, fs, member};
 
     #[test]
     fn a_file_that_is_no_package_is_told() {

@@ -103,7 +103,7 @@ pub fn decompress(bytes: Vec<u8>) -> Result<Vec<u8>, DecompressError> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use super::*;
+    use super::{Compression, decompress};
     use std::io::Write;
 
     #[test]

@@ -194,7 +194,7 @@ fn image_release(name: &str, arch: &str) -> Option<(String, bool)> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{DebianVersion, Index, Offer};
 
     const LIST: &str = "Package: linux-image-6.1.0-56-cloud-amd64\nVersion: 6.1.190-1\nSize: 10\nDepends: kmod\n\n\
         Package: linux-image-6.1.0-57-cloud-amd64\nVersion: 6.1.192-3\nSize: 20\nDepends: kmod, linux-base (>= 4.3~)\n\n\

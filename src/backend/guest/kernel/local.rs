@@ -154,7 +154,7 @@ impl std::io::Write for HashWriter<'_> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 pub(crate) mod tests {
-    use super::*;
+    use super::{Error, ImageName, from_vmlinuz, fs, host_in, sha256_file};
 
     /// The least that passes for a bzImage of a release.
     pub(crate) fn bzimage(release: &str) -> Vec<u8> {

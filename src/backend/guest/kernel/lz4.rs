@@ -79,7 +79,7 @@ fn length(nibble: usize, input: &mut &[u8]) -> Result<usize, &'static str> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use super::*;
+    use super::{MAGIC, decompress};
 
     fn frame(blocks: &[&[u8]]) -> Vec<u8> {
         let mut frame = MAGIC.to_vec();

@@ -161,7 +161,7 @@ impl From<ImageName> for String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{DebianVersion, ImageName};
 
     #[test]
     fn every_form_parses_and_displays_as_it_was_written() {

@@ -1,6 +1,6 @@
 //! Tests of the store, on packages made up here.
 
-use super::*;
+use super::{Error, ImageName, Kernel, KernelStore, Path, PathBuf, Result, fs, sha256_file};
 use crate::backend::guest::kernel::local::tests::bzimage;
 use std::process::Command;
 use std::thread;

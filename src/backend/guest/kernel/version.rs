@@ -82,7 +82,7 @@ fn take_number(text: &mut &[u8]) -> u128 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Ordering, compare, series};
 
     #[test]
     fn versions_sort_as_dpkg_sorts_them() {

@@ -106,7 +106,7 @@ fn has_pvh_entry(elf: &[u8]) -> Option<bool> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use super::*;
+    use super::{Compression, VmlinuxError, XEN_ELFNOTE_PHYS32_ENTRY, compression, extract};
     use std::io::Write;
 
     /// An ELF file with one segment of notes.
