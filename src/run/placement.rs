@@ -85,6 +85,10 @@ fn decide(asked: &str, clock: Clock, settings: &[&Settings], choice: &Choice) ->
     }
     let guest = |image: Option<&str>| Place::Guest { image: image.map(str::to_owned), clock };
     match asked {
+        // In virtual time the host's kernel runs in a guest, from /boot and /lib/modules.
+        "host" if clock == Clock::Virtual => {
+            (guest(Some("host")), "kernel.clock = \"virtual\" needs a guest".to_owned())
+        }
         "host" => (Place::Native, "kernel.image = \"host\"".to_owned()),
         "auto" if clock == Clock::Virtual => (guest(None), "kernel.clock = \"virtual\" needs a guest".to_owned()),
         "auto" => match host_lacks(settings, choice) {

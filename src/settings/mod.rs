@@ -296,13 +296,6 @@ impl Settings {
                 "raise `mtu` to 1280 or more, or use family = \"ipv4\"",
             );
         }
-        if self.kernel.clock == Clock::Virtual && self.kernel.image == "host" {
-            add(
-                &["kernel.clock", "kernel.image"],
-                "the host's own kernel runs in real time".to_owned(),
-                "use image = \"auto\" or a kernel such as \"debian:6.12\" with clock = \"virtual\"",
-            );
-        }
         found
     }
 }

@@ -73,6 +73,7 @@ impl Candidate {
         bootable: &Bootable,
         qemu: &Qemu,
         folder: TempDir,
+        slot: usize,
         console: &Path,
         interrupted: &AtomicBool,
     ) -> Result<Self, GuestFailure> {
@@ -80,7 +81,7 @@ impl Candidate {
         File::create(folder.path().join(MEMORY))
             .and_then(|file| file.set_len(MEMORY_BYTES))
             .map_err(failed("saved"))?;
-        let hello = freeze(bootable, qemu, folder.path(), console, interrupted)?;
+        let hello = freeze(bootable, qemu, folder.path(), slot, console, interrupted)?;
         let memory_sha256 = digest(&folder.path().join(MEMORY)).map_err(failed("saved"))?;
         Ok(Self { folder, hello, memory_sha256 })
     }
@@ -188,9 +189,7 @@ impl FrozenStore {
 
     /// Boots the machine until two boots agree in every byte of memory. The first two run side by side.
     ///
-    /// QEMU's main loop may, on a busy host, look at the clock of a processor that goes idle before the instructions it has
-    /// just executed are counted (`icount_start_warp_timer` beside `icount_process_data`), and the clock is then off by them.
-    /// It is rare, a few in a hundred boots, and two boots do not agree by chance.
+    /// A boot that went wrong in spite of [`Launch::slot`] is thus found out, and two boots do not agree by chance.
     fn agreeing(
         &self,
         bootable: &Bootable,
@@ -202,7 +201,7 @@ impl FrozenStore {
         let boot = |number: usize| {
             let folder = tempfile::Builder::new().prefix(".new-").tempdir_in(&self.folder).map_err(failed("saved"))?;
             let console = if number == 0 { console.to_owned() } else { folder.path().join("console.log") };
-            Candidate::boot(bootable, qemu, folder, &console, interrupted)
+            Candidate::boot(bootable, qemu, folder, number, &console, interrupted)
         };
         let (first, second) = std::thread::scope(|scope| {
             let second = scope.spawn(|| boot(1));
@@ -332,6 +331,7 @@ fn freeze(
     bootable: &Bootable,
     qemu: &Qemu,
     folder: &Path,
+    slot: usize,
     console: &Path,
     interrupted: &AtomicBool,
 ) -> Result<Hello, GuestFailure> {
@@ -341,6 +341,7 @@ fn freeze(
         initrd: Some(&folder.join(INITRD)),
         assignment: b"{}",
         memory: Memory::KeptIn(&folder.join(MEMORY)),
+        slot,
         freeze: true,
         console,
     };

@@ -66,6 +66,7 @@ fn boot(qemu: &Qemu, kernel: &Path, interrupted: &AtomicBool) -> KvmVerdict {
         initrd: None,
         assignment: b"{}",
         memory: Memory::Own,
+        slot: 0,
         freeze: false,
         console: console.path(),
     };

@@ -49,6 +49,7 @@ pub(super) fn run(
             initrd: Some(initrd.path()),
             assignment: &assignment,
             memory: Memory::Own,
+            slot: 0,
             freeze: false,
             console: &console,
         };
