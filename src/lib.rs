@@ -7,6 +7,7 @@
 pub mod backend;
 pub mod measurement;
 pub mod plan;
+pub mod plot;
 pub mod record;
 pub mod report;
 pub mod settings;
