@@ -72,6 +72,10 @@ fn thousands_of_cells_stay_readable_and_small() {
     }
 }
 
+fn run(of: &Fixture) -> Run<'_> {
+    Run { manifest: &of.manifest, cells: &of.cells, records: &of.records }
+}
+
 #[test]
 fn ratios_and_distributions() {
     let (before, after) = (runs::sctp_rcvbuf(), runs::sctp_rcvbuf());
@@ -82,9 +86,6 @@ fn ratios_and_distributions() {
         record.measurement.completion_ns = completion;
     }
     after.cells = sweep::stats::summarise(&after.records);
-    fn run(of: &Fixture) -> Run<'_> {
-        Run { manifest: &of.manifest, cells: &of.cells, records: &of.records }
-    }
     let ratio = |a, b| plot::ratio(run(a), run(b), &PlotOptions::default());
     golden("ratio", &ratio(&before, &after).expect("a picture"));
     golden("ratio_of_equal_runs", &ratio(&before, &before).expect("a picture"));

@@ -70,7 +70,7 @@ pub fn distribution(
         .filter(|(_, steps)| !steps.is_empty())
         .collect();
     let (what, unit) = match sample {
-        Sample::Chunks => ("Round trip of a chunk", Unit::Nanoseconds),
+        Sample::Chunks => ("Round trips of chunks", Unit::Nanoseconds),
         Sample::Repeats => (options.metric.title(), options.metric.unit()),
     };
     let Some(scale) = Scale::of(lines.iter().flat_map(|(_, steps)| steps.iter().map(|(figure, _)| *figure))) else {

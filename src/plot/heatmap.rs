@@ -20,7 +20,7 @@ use crate::record::{Manifest, Record};
 use crate::stats::CellSummary;
 
 /// Most reasons that are written out beneath a picture.
-const MAX_REASONS: usize = 4;
+const MAX_REASONS: usize = 5;
 
 /// Whether any cell has a figure of that metric.
 pub fn has_figures(records: &[Record], metric: Metric) -> bool {
@@ -179,7 +179,7 @@ pub(super) fn reasons(cells: &[CellSummary]) -> Vec<String> {
         })
         .collect();
     if more > 0 {
-        notes.push(format!("and {more} more reasons, which the page of this run shows"));
+        notes.push(format!("and {more} more: the page of this run shows them"));
     }
     notes
 }

@@ -65,7 +65,7 @@ pub(super) fn every_row(labels: &[Label], row: i32) -> usize {
 
 /// Width of labels beside rows.
 pub(super) fn beside(labels: &[Label]) -> i32 {
-    px(labels.iter().map(Label::width).fold(0.0, f64::max))
+    px(labels.iter().map(Label::width).fold(0.0, f64::max).ceil()) + 2
 }
 
 /// The values that are written: every one of so many, and the last, which takes the place of one that is too close to it.

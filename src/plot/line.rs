@@ -130,10 +130,19 @@ fn draw_panel(
             canvas.dot((x, y), 4, colour);
         }
         if fits {
-            // Above the range, or beneath it where there is no room.
-            let above = at(figure.high) - 11;
-            let y = if above > origin.1 + 4 { above } else { at(figure.low) + 12 };
-            canvas.text((x, y), &lettered(figure), Type::new(SIZE, text).middle());
+            let beside = |step: Option<usize>| {
+                let neighbour = step.and_then(|step| found.get(step)).and_then(|(_, figure)| *figure);
+                neighbour.is_none_or(|neighbour| at(neighbour.value) < y)
+            };
+            // Above the range; beneath it at the foot of a valley, and where there is no room above.
+            let (above, below) = (at(figure.high) - 12, at(figure.low) + 13);
+            let valley = beside(place.checked_sub(1)) && beside(Some(place + 1)) && found.len() > 1;
+            let down = (valley && below < origin.1 + h - 6) || above < origin.1 + 4;
+            let text_at = (x, if down { below } else { above });
+            let half = px(width(&lettered(figure), SIZE) / 2.0) + 2;
+            let ground = canvas.palette.ground;
+            canvas.shade(Area { x: x - half, y: text_at.1 - 7, w: 2 * half, h: 14 }, ground, 0.8);
+            canvas.text(text_at, &lettered(figure), Type::new(SIZE, text).middle());
         }
     }
     canvas.line((origin.0, origin.1 + h), (origin.0 + wide, origin.1 + h), muted, 1);

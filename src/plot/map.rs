@@ -45,9 +45,10 @@ pub(super) fn draw(
         Tile::Absent.marks(&mut sheet.marks);
     }
     if !verdicts.is_empty() {
+        verdicts.sort_unstable();
         let what =
-            "Sizes beneath a requested one are what the kernel gave, which is not the double that Linux usually gives";
-        sheet.notes.insert(0, format!("{what}: {}.", verdicts.join(", ")));
+            "gets …: the size that the kernel gave, where it is not the double of the request that Linux usually gives";
+        sheet.notes.insert(0, format!("{what} ({})", verdicts.join(", ")));
     }
 
     let layout = Layout::new(grid, layout::MAP, &x, labels::beside(&y));
@@ -56,7 +57,7 @@ pub(super) fn draw(
     let size = (i64::from(layout.width), i64::from(top) + i64::from(layout.height) + i64::from(laid.foot()));
     let (w, h) = layout.cell;
     let gap = i32::from(w >= 8 && h >= 8);
-    let lettering = tile::lettering(tiles.iter(), (w - gap, h - gap));
+    let lettering = tile::lettering(&tiles, (w - gap, h - gap));
     picture(size, theme, (&sheet.title, &sheet.facts.join(", ")), |canvas| {
         laid.draw_head(canvas);
         for (index, panel) in grid.panels.iter().enumerate() {

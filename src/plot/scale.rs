@@ -11,6 +11,18 @@ pub(crate) struct Scale {
     pub(crate) log: bool,
 }
 
+/// Moves an end of a logarithmic scale outwards to the next round figure, if that is near.
+fn round(end: f64, up: bool) -> f64 {
+    let power = 10_f64.powf(end.log10().floor());
+    let steps = [1.0, 2.0, 3.0, 5.0, 10.0].map(|step| step * power);
+    let next = if up {
+        steps.into_iter().find(|step| *step >= end)
+    } else {
+        steps.into_iter().rev().find(|step| *step <= end)
+    };
+    next.filter(|next| (next / end).ln().abs() < 0.3).unwrap_or(end)
+}
+
 /// A scale with even steps spans at least this share of its middle: figures within a few percent of each other look alike.
 const MIN_SPAN: f64 = 0.1;
 
@@ -21,7 +33,7 @@ impl Scale {
             Some(range.map_or((figure, figure), |(low, high)| (low.min(figure), high.max(figure))))
         })?;
         if low > 0.0 && high / low > 10.0 {
-            return Some(Self { low, high, log: true });
+            return Some(Self { low: round(low, false), high: round(high, true), log: true });
         }
         let middle = f64::midpoint(low, high);
         let half = ((high - low) / 2.0).max(middle * MIN_SPAN / 2.0);
@@ -39,10 +51,10 @@ impl Scale {
     /// Both ends moved out, so that what lies on them is clear of the edge.
     pub(super) fn widened(self) -> Self {
         if self.log {
-            let margin = (self.high / self.low).powf(0.06);
+            let margin = (self.high / self.low).powf(0.09);
             return Self { low: self.low / margin, high: self.high * margin, ..self };
         }
-        let margin = (self.high - self.low) * 0.08;
+        let margin = (self.high - self.low) * 0.12;
         Self { low: (self.low - margin).max(0.0), high: self.high + margin, ..self }
     }
 
@@ -58,23 +70,35 @@ impl Scale {
 
     /// Round figures on the scale, about `wanted` of them.
     pub(super) fn ticks(&self, unit: Unit, wanted: u32) -> Vec<(f64, String)> {
-        if self.log { self.log_ticks(unit, wanted) } else { self.even_ticks(unit, wanted) }
+        match (unit, self.log) {
+            (Unit::Ratio, true) => self.ratio_ticks(),
+            (_, true) => self.log_ticks(unit, wanted),
+            (_, false) => self.even_ticks(unit, wanted),
+        }
+    }
+
+    /// Ratios on both sides of 1. The scale may be turned round.
+    fn ratio_ticks(&self) -> Vec<(f64, String)> {
+        let widest = self.low.max(self.high);
+        let above: &[f64] = match widest {
+            ..1.2 => &[1.05, 1.1],
+            ..1.6 => &[1.1, 1.25, 1.5],
+            ..4.0 => &[1.5, 2.0, 3.0],
+            ..15.0 => &[2.0, 5.0, 10.0],
+            ..150.0 => &[10.0, 100.0],
+            _ => &[10.0, 1000.0, 100_000.0],
+        };
+        let shown = above.iter().copied().filter(|ratio| *ratio <= widest * 1.001);
+        let both = shown.flat_map(|ratio| [1.0 / ratio, ratio]).chain([1.0]);
+        let mut ticks: Vec<(f64, String)> = both.map(|ratio| (ratio, Unit::Ratio.tick(ratio, None))).collect();
+        ticks.sort_by(|a, b| self.place(a.0).total_cmp(&self.place(b.0)));
+        ticks
     }
 
     fn log_ticks(&self, unit: Unit, wanted: u32) -> Vec<(f64, String)> {
-        // Sizes go by powers of two, all else by powers of ten, the finest grid that is not too full.
+        // Sizes go by powers of two, all else by powers of ten: the finest grid that is not too full.
         let grids: &[(f64, &[f64])] = if unit.is_binary() {
             &[(2.0, &[1.0]), (4.0, &[1.0]), (16.0, &[1.0]), (256.0, &[1.0]), (65536.0, &[1.0])]
-        } else if unit == Unit::Ratio {
-            &[
-                (10.0, &[1.0, 1.02, 1.05, 9.5, 9.8]),
-                (10.0, &[1.0, 1.1, 1.2, 1.5, 2.0, 5.0, 7.0, 8.0, 9.0]),
-                (10.0, &[1.0, 1.5, 2.0, 5.0, 7.0]),
-                (10.0, &[1.0, 2.0, 5.0]),
-                (10.0, &[1.0]),
-                (100.0, &[1.0]),
-                (10_000.0, &[1.0]),
-            ]
         } else {
             &[(10.0, &[1.0, 2.0, 5.0]), (10.0, &[1.0, 3.0]), (10.0, &[1.0]), (100.0, &[1.0]), (1000.0, &[1.0])]
         };
@@ -124,7 +148,7 @@ mod tests {
     fn beyond_a_decade_the_scale_is_logarithmic() {
         let scale = Scale::of([1_011_000.0, 4_316_000_000.0].into_iter()).expect("a scale");
         assert!(scale.log);
-        assert_eq!(labels(scale, Unit::Nanoseconds), ["10 ms", "100 ms", "1 s"]);
+        assert_eq!(labels(scale, Unit::Nanoseconds), ["1 ms", "10 ms", "100 ms", "1 s"]);
         let decades = Scale::of([1e6, 1e9].into_iter()).expect("a scale");
         assert_eq!(labels(decades, Unit::Nanoseconds), ["1 ms", "10 ms", "100 ms", "1 s"].map(str::to_owned));
         let sizes = Scale::of([2304.0, 4_194_304.0].into_iter()).expect("a scale");
@@ -148,10 +172,10 @@ mod tests {
     fn ratios_are_centred() {
         let scale = Scale::of_ratios([0.25, 1.5].into_iter());
         assert!((scale.place(1.0) - 0.5).abs() < 1e-9);
-        assert_eq!(labels(scale, Unit::Ratio), ["×0.5", "×1", "×2"]);
+        assert_eq!(labels(scale, Unit::Ratio), ["×0.33", "×0.5", "×0.67", "×1", "×1.5", "×2", "×3"]);
         assert_eq!(
             labels(Scale::of_ratios(std::iter::empty()), Unit::Ratio),
-            ["×0.95", "×0.98", "×1", "×1.02", "×1.05"]
+            ["×0.91", "×0.95", "×1", "×1.05", "×1.1"]
         );
     }
 

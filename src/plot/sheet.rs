@@ -3,7 +3,7 @@
 use super::canvas::{Area, Canvas, Type, count, px};
 use super::colour::{Map, Rgb};
 use super::scale::Scale;
-use super::text::{bold_width, fit, lines, width};
+use super::text::{bold_width, fit, lines, width, wrap};
 use super::tile;
 use super::unit::Unit;
 use crate::measurement::Outcome;
@@ -108,7 +108,7 @@ impl Sheet {
             facts: lines(&self.facts, FACT, f64::from(room)),
             marks: flow(marks.into_iter().map(|mark| (mark, width(&mark.words(), NOTE) + 26.0)), room),
             names: flow(names.iter().enumerate().map(|(i, name)| (i, width(name, FACT).min(most) + 34.0)), room),
-            notes: self.notes.iter().map(|note| fit(note, NOTE, f64::from(room))).collect(),
+            notes: self.notes.iter().flat_map(|note| wrap(note, NOTE, f64::from(room), 2)).collect(),
         }
     }
 }
@@ -121,7 +121,7 @@ impl Laid<'_> {
             Legend::Lines { .. } => 22 + LINE * count(self.names.len()),
             Legend::Words(_) => 24,
         };
-        MARGIN + 30 + LINE * count(self.facts.len()) + 12 + legend + self.marks_height() + 12
+        MARGIN + 30 + LINE * count(self.facts.len()) + 20 + legend + self.marks_height() + 12
     }
 
     fn marks_height(&self) -> i32 {
@@ -147,7 +147,7 @@ impl Laid<'_> {
             canvas.text((MARGIN, y), line, Type::new(FACT, muted));
             y += LINE;
         }
-        y += 4;
+        y += 12;
         match &self.sheet.legend {
             Legend::Bar { label, scale, unit, map } => {
                 canvas.text((MARGIN, y), &fit(label, FACT, room), Type::new(FACT, text));

@@ -93,9 +93,25 @@ pub(super) fn lines(items: &[String], size: f64, max: f64) -> Vec<String> {
     lines
 }
 
+/// A sentence in at most `most` lines, broken at spaces. What is left over is cut.
+pub(super) fn wrap(text: &str, size: f64, max: f64, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        let full = lines.len() >= most;
+        match lines.last_mut() {
+            Some(line) if full || width(line, size) + width(" ", size) + width(word, size) <= max => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.into_iter().map(|line| fit(&line, size, max)).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{clean, fit, lines, width};
+    use super::{clean, fit, lines, width, wrap};
     use proptest::prelude::*;
 
     #[test]
@@ -109,6 +125,12 @@ mod tests {
         let items: Vec<String> = ["one", "two", "three"].map(str::to_owned).into();
         assert_eq!(lines(&items, 10.0, 1000.0), ["one  ·  two  ·  three"]);
         assert_eq!(lines(&items, 10.0, 60.0), ["one  ·  two", "three"]);
+    }
+
+    #[test]
+    fn sentences_are_broken_at_spaces() {
+        assert_eq!(wrap("one two three four", 10.0, 60.0, 3), ["one two", "three four"]);
+        assert_eq!(wrap("one two three four", 10.0, 60.0, 1), ["one two…"]);
     }
 
     proptest! {

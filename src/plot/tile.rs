@@ -108,11 +108,11 @@ impl Tile {
 }
 
 /// The form and the size of figures that fit all cells of that size, or `None` where they are too small.
-pub(super) fn lettering<'a>(tiles: impl Iterator<Item = &'a Tile> + Clone, (w, h): (i32, i32)) -> Option<(usize, f64)> {
+pub(super) fn lettering(tiles: &[Tile], (w, h): (i32, i32)) -> Option<(usize, f64)> {
     let room = f64::from(w) - 6.0;
     (0..2).find_map(|form| {
         let widest = tiles
-            .clone()
+            .iter()
             .filter_map(Tile::figure)
             .filter_map(|figure| figure.forms.get(form).or(figure.forms.last()))
             .map(|text| width(text, 1.0))

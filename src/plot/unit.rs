@@ -93,7 +93,7 @@ impl Unit {
     /// A round value beside a tick: `10 ms`, `1 s`, `2.5 %`. `step` is the distance to the next tick on a scale with even steps.
     pub(super) fn tick(self, value: f64, step: Option<f64>) -> String {
         if self == Self::Ratio {
-            return format!("×{}", trimmed(value, 3));
+            return format!("×{}", trimmed(value, if value < 0.1 { 3 } else { 2 }));
         }
         if value == 0.0 {
             return "0".to_owned();
