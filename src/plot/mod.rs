@@ -37,3 +37,4 @@ pub use options::{Format, PlotOptions, Theme};
 pub use png::png;
 pub use ratio::{Run, ratio};
 pub use unit::Unit;
+pub(crate) use unit::whole;

@@ -27,7 +27,7 @@ const COUNTS: [(f64, &str); 1] = [(1.0, "")];
 const SHARES: [(f64, &str); 1] = [(0.01, "%")];
 
 /// The nearest whole number that is not negative.
-pub(super) fn whole(value: f64) -> u64 {
+pub(crate) fn whole(value: f64) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates, as is wanted")]
     let whole = value.round() as u64;
     whole
