@@ -6,7 +6,6 @@
     clippy::cast_sign_loss,
     reason = "made-up figures"
 )]
-#![expect(missing_docs, reason = "a program")]
 
 #[path = "../tests/fixtures/runs.rs"]
 #[expect(dead_code, reason = "other tests use the rest")]

@@ -89,7 +89,7 @@ pub fn distribution(
         title: title(manifest, options, &format!("distribution of {}", lower(what))),
         facts: facts::all(manifest, cells, &space),
         legend: Legend::Lines {
-            label: format!("Share of {one} that took at most so much{automatic}"),
+            label: format!("Share of {one} with at most so much{automatic}"),
             names: lines.iter().map(|(name, _)| name.clone()).collect(),
         },
         marks: Vec::new(),

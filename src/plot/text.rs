@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn sentences_are_broken_at_spaces() {
         assert_eq!(wrap("one two three four", 10.0, 60.0, 3), ["one two", "three four"]);
-        assert_eq!(wrap("one two three four", 10.0, 60.0, 1), ["one two…"]);
+        assert_eq!(wrap("one two three four", 10.0, 60.0, 1), ["one two th…"]);
     }
 
     proptest! {

@@ -61,7 +61,11 @@ impl Unit {
         match self {
             Self::Nanoseconds => Span(whole(value)).to_string(),
             Self::BitsPerSecond => BitRate(whole(value)).to_string(),
-            Self::Bytes => Bytes(whole(value)).short(),
+            Self::Bytes => {
+                let bytes = Bytes(whole(value));
+                let exact = bytes.to_string();
+                if bytes.0 >= 1024 && exact.ends_with(" B") { bytes.short() } else { exact }
+            }
             Self::Count => whole(value).to_string(),
             Self::Share => format!("{} %", digits(value * 100.0)),
             Self::Ratio if (0.5..=2.0).contains(&value) => {
@@ -162,6 +166,7 @@ mod tests {
         assert_eq!(Unit::Nanoseconds.forms(4_670_470_000.0), ["4.67 s", "4.67s"]);
         assert_eq!(Unit::BitsPerSecond.forms(941_380_000.0), ["941 Mbit/s", "941M"]);
         assert_eq!(Unit::Bytes.forms(2304.0), ["2.25 KiB", "2.25K"]);
+        assert_eq!(Unit::Bytes.show(65536.0), "64 KiB");
         assert_eq!(Unit::Count.forms(40.0), ["40"]);
     }
 

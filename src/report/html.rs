@@ -253,6 +253,8 @@ mod tests {
     fn nothing_is_loaded_from_elsewhere() {
         let records = [example("a", 0, 1_000_000)];
         let page = page(&example_manifest("plain"), &summarise(&records), &records);
+        // Hatches are patterns of the page itself.
+        let page = page.replace("url(#", "");
         for word in ["src=", "url(", "@import", "fetch(", "innerHTML", "https:"] {
             assert!(!page.contains(word), "{word}");
         }

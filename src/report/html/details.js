@@ -12,8 +12,9 @@ function rowsOf(head, rows, numbers = true) {
 function figuresOf(cell) {
   const rows = DATA.metrics.map((metric, index) => {
     const figures = cell.m[index];
-    if (!figures) return null;
-    const write = (value) => (metric.unit === 'bytes' ? bytes(value) : show(metric.unit, value));
+    // Sizes of buffers have a table of their own.
+    if (!figures || metric.unit === 'bytes') return null;
+    const write = (value) => show(metric.unit, value);
     const range = figures[1] === figures[2] ? '–' : `${write(figures[1])} – ${write(figures[2])}`;
     return [metric.title, write(figures[0]), range, percent(spreadOf(cell, index))];
   });
@@ -62,6 +63,20 @@ function choose(index, pinned) {
   placeCursor();
 }
 
+/** Buffers that are not twice what was asked. One that both ends have in common stands once. */
+function givenOf(cell) {
+  const texts = cell.b.map((place) => {
+    const [, initial, , , verdict] = DATA.buffers[place];
+    const plain = !verdict || initial === null || ['default', 'doubled'].includes(verdict);
+    return plain ? '' : `buffer gets ${bytes(initial)}: ${verdict}`;
+  });
+  return ['receive', 'send'].flatMap((name, at) => {
+    const [client, server] = [texts[at], texts[at + 2]];
+    if (client === server) return client ? [`${name} ${client}`] : [];
+    return [client && `client's ${name} ${client}`, server && `server's ${name} ${server}`].filter(Boolean);
+  });
+}
+
 /** The small note beside the pointer. */
 function drawTip(index, event) {
   const tip = $('tip');
@@ -74,12 +89,7 @@ function drawTip(index, event) {
   const value = metric ? valueOf(cell, state.metric, state.stat) : null;
   const figure = value === null ? cell.w : show(state.stat === 3 ? 'share' : metric.unit, value);
   const lines = varying.map((dim) => make('div', {}, `${DATA.dims[dim].name}: ${fit(valueName(cell, dim), 240)}`));
-  for (const [index, place] of cell.b.entries()) {
-    const [, initial, , , verdict] = DATA.buffers[place];
-    if (verdict && initial !== null && !['default', 'doubled'].includes(verdict)) {
-      lines.push(make('div', {}, `${BUFFERS[index]} buffer gets ${bytes(initial)}: ${verdict}`));
-    }
-  }
+  lines.push(...givenOf(cell).map((text) => make('div', {}, text)));
   const reason = cell.r.length ? make('div', { class: 'reason' }, fit(DATA.reasons[cell.r[0][0]], 320)) : '';
   tip.replaceChildren(make('strong', {}, figure), cell.o && value !== null ? ` (${cell.w})` : '', ...lines, reason);
   tip.hidden = false;
