@@ -55,13 +55,18 @@ pub(crate) const fn word(outcome: Outcome) -> &'static str {
     }
 }
 
+/// A wide range: in percent, and as a multiple where percent would be thousands.
+fn wide(spread: f64) -> String {
+    if spread < 9.995 { format!("{:.0} %", spread * 100.0) } else { format!("×{spread:.0}") }
+}
+
 impl Figure {
     /// The figure of a cell, at that place and in those forms.
     pub(super) fn of(cell: &CellSummary, figure: &CellFigure, place: f64, forms: Vec<String>) -> Self {
         Self {
             place,
             forms,
-            spread: figure.spread.filter(|spread| *spread > WIDE).map(|spread| format!("{:.0} %", spread * 100.0)),
+            spread: figure.spread.filter(|spread| *spread > WIDE).map(wide),
             partly: (cell.outcome.worst != Outcome::Measured).then(|| cell.outcome.to_string()),
             given: given::of(cell),
         }
@@ -247,4 +252,14 @@ pub(super) fn wedge(canvas: &mut Canvas<'_>, area: Area, ink: Rgb) {
     }
     let (x, y) = (area.x + 4, area.y + 4);
     canvas.polygon(&[(x, y + 6), (x + 7, y + 6), (x + 3, y)], ink, 0.85);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wide;
+
+    #[test]
+    fn wide_ranges_are_percent_or_multiples() {
+        assert_eq!([0.38, 2.26, 51.4].map(wide), ["38 %", "226 %", "×51"]);
+    }
 }

@@ -25,10 +25,13 @@ function layPanels() {
 /** The size of cells: as wide as there is room for, within reason. */
 function cellSize(columns, rows, labels) {
   const room = $('map').clientWidth - labels - 8;
-  const together = panels.length > 1 ? Math.max(1, Math.floor(room / Math.max(columns * 64, 220))) : 1;
-  const side = Math.min(together, panels.length);
-  const w = Math.max(5, Math.min(120, Math.floor((room - (side - 1) * (labels + 24)) / side / columns)));
-  return [w, Math.max(rows > 20 ? 10 : 26, Math.min(56, Math.round(w * 0.6)))];
+  const together = Math.min(panels.length, Math.max(1, Math.floor(room / Math.max(columns * 64, 220))));
+  // Full rows, if that does not leave half of the room empty.
+  let side = together;
+  while (side * 2 > together && panels.length % side) side -= 1;
+  if (side * 2 <= together) side = together;
+  const w = Math.max(3, Math.min(120, Math.floor((room - (side - 1) * (labels + 24)) / side / columns)));
+  return [side, w, Math.max(rows > 20 ? 10 : 26, Math.min(56, Math.round(w * 0.6)))];
 }
 
 const measure = document.createElement('canvas').getContext('2d');
@@ -128,12 +131,14 @@ function drawPanel(panel, size, labels, scale, unit) {
   const axis = state.x === null ? '' : DATA.dims[state.x];
   const title = axis ? `${axis.name}${axis.about ? `: ${axis.about}` : ''}` : '';
   const wide = labels + columns.length * w + Math.max(0, 20 - w / 2);
-  svg.append(make('text', { x: labels, y: bottom + under + 14, class: 'axis' }, fit(title, Math.max(wide - labels, 160))));
+  const room = Math.max(wide - labels, 160);
+  const shown = textWidth(title) <= room ? title : fit(axis.name, room);
+  svg.append(make('text', { x: labels, y: bottom + under + 14, class: 'axis' }, shown));
   panel.cursor = make('rect', { class: 'cursor', visibility: 'hidden', width: w, height: h });
   panel.at = (row, column) => [labels + column * w, (rows.length - 1 - row) * h];
   svg.append(panel.cursor);
   const tall = bottom + under + 22;
-  const full = Math.max(wide, labels + Math.min(textWidth(title), 160));
+  const full = Math.max(wide, labels + textWidth(shown));
   svg.setAttribute('viewBox', `0 0 ${full} ${tall}`);
   svg.setAttribute('width', full);
   svg.setAttribute('height', tall);
@@ -197,12 +202,14 @@ function drawMap() {
   panels = layPanels();
   const rows = valuesOn(state.y);
   const labels = Math.min(120, Math.max(...rows.map(textWidth))) + 12;
-  const size = cellSize(valuesOn(state.x).length, rows.length, labels);
+  const [side, ...size] = cellSize(valuesOn(state.x).length, rows.length, labels);
   const figures = panels.map((panel) => drawPanel(panel, size, labels, scale, unit));
   const hatches = make('svg', { width: 0, height: 0, class: 'defs', 'aria-hidden': 'true' }, patterns());
   const up = state.y === null ? null : DATA.dims[state.y];
   const upwards = up ? make('p', { class: 'up' }, `↑ ${up.name}${up.about ? `: ${up.about}` : ''}`) : '';
-  $('map').replaceChildren(hatches, upwards, make('div', { class: 'panels' }, ...figures));
+  const together = make('div', { class: 'panels' }, ...figures);
+  together.style.gridTemplateColumns = `repeat(${side}, max-content)`;
+  $('map').replaceChildren(hatches, upwards, together);
   drawLegend(scale, unit);
   placeCursor();
 }
