@@ -200,8 +200,8 @@ install_packages() {
     if ! has apt-get; then
         for i in "${!packages[@]}"; do say "set-up: missing: ${packages[i]} as Debian calls it (${reasons[i]})"; done
         refuse "this is neither Debian nor Ubuntu: install what is missing by hand, then run $script again." \
-            "Fedora: dnf install gcc ca-certificates qemu-system-x86-core dpkg" \
-            "Arch:   pacman -S gcc ca-certificates qemu-system-x86 dpkg" \
+            "Fedora: dnf install gcc ca-certificates qemu-system-x86-core dpkg chromium" \
+            "Arch:   pacman -S gcc ca-certificates qemu-system-x86 dpkg chromium" \
             "(on arm64 qemu-system-aarch64-core and qemu-system-aarch64; elsewhere a C compiler and QEMU of whatever name)"
     fi
     if ! can_be_root; then
@@ -258,7 +258,7 @@ install_nextest() {
     fi
 }
 
-# set_up WHAT...: of build, guests, lints and nextest.
+# set_up WHAT...: of build, guests, pages, lints and nextest.
 set_up() {
     local what=" $* " name
     installed=
@@ -281,6 +281,9 @@ set_up() {
             has dpkg-deb || need dpkg "unpacks the kernels of guests"
             has tar || need tar "unpacks the kernels of guests"
         fi
+    fi
+    if [[ $what == *" pages "* ]]; then
+        has chromium || has chromium-browser || has google-chrome || need chromium "opens the page of a run in tests"
     fi
     if [[ $what == *" lints "* ]]; then need_lints; fi
     install_packages

@@ -8,6 +8,7 @@ pub mod backend;
 pub mod cli;
 pub mod measurement;
 pub mod plan;
+pub mod plot;
 pub mod record;
 pub mod report;
 pub mod run;

@@ -33,7 +33,7 @@ const ROOMS: &[(&str, State, &[&str])] = &[
     ("record", Made, &["plan", "settings", "measurement", "units"]),
     ("run", Made, &["plan", "spec", "backend", "record", "workload", "settings", "measurement", "units"]),
     ("stats", Made, &["record", "settings", "measurement", "units"]),
-    ("plot", Planned, &["stats", "record", "settings", "measurement", "units"]),
+    ("plot", Made, &["stats", "record", "settings", "measurement", "units"]),
     ("report", Made, &["plot", "stats", "record", "settings", "measurement", "units"]),
     ("gate", Planned, &["stats", "record", "settings", "measurement", "units"]),
     ("explain", Planned, &["stats", "record", "settings", "measurement", "units"]),

@@ -4,6 +4,7 @@ mod check;
 mod doctor;
 mod exit;
 mod kernel;
+mod plot;
 mod progress;
 mod run;
 mod show;
@@ -42,6 +43,10 @@ enum Command {
     Check(check::CheckArgs),
     /// Show the results of a run, or of one of its cells.
     Show(show::ShowArgs),
+    /// Draw the heatmaps of a run, or the ratio of two runs.
+    Plot(plot::PlotArgs),
+    /// Write the page of a run: one file to open in a browser, with every cell's details.
+    Report(plot::ReportArgs),
     /// Tell what this machine can do, and what to do about what it cannot.
     Doctor(doctor::DoctorArgs),
     /// Manage the kernels that guests run, and the frozen machines made of them.
@@ -97,6 +102,8 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::check(&arguments),
         Command::Show(arguments) => show::show(&arguments),
+        Command::Plot(arguments) => plot::plot(&arguments),
+        Command::Report(arguments) => plot::report(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Kernel(arguments) => kernel::kernel(&arguments),
     };

@@ -16,7 +16,7 @@ use crate::stats::summarise;
 
 use super::exit::Exit;
 use super::progress::Reporter;
-use super::{SweepArgs, become_native, check, complain, print, print_json, program, store, width};
+use super::{SweepArgs, become_native, check, complain, plot, print, print_json, program, store, width};
 
 /// Arguments of `sweep run`.
 #[derive(Debug, Args)]
@@ -46,6 +46,9 @@ pub(super) struct RunArgs {
     /// Run cells in virtual time anew even if their results are known from an earlier run.
     #[arg(long)]
     fresh: bool,
+    /// Write no pictures and no page at the end.
+    #[arg(long)]
+    no_plot: bool,
     /// Show no progress.
     #[arg(short, long)]
     quiet: bool,
@@ -145,6 +148,9 @@ fn conclude(finished: &Finished, arguments: &RunArgs) -> Result<Exit, Exit> {
     let loaded = finished.dir.read().map_err(|error| complain(&error))?;
     let cells = summarise(&loaded.records);
     write_csv(&finished.dir.path().join(SUMMARY), &cells).map_err(|error| complain(&error))?;
+    if !arguments.no_plot && !loaded.records.is_empty() {
+        plot::write_all(&finished.dir, &manifest, &cells, &loaded)?;
+    }
     for warning in &loaded.warnings {
         eprintln!("warning: {warning}");
     }

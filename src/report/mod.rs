@@ -1,13 +1,16 @@
 //! What a person reads, and a spreadsheet or a script: tables of summaries, everything about one cell, `summary.csv`, and
-//! the JSON of both. Imports `stats`, `record`, `measurement`, `settings` and `units`.
+//! the JSON of both, and the page to explore a run with. Imports `plot`, `stats`, `record`, `measurement`, `settings` and
+//! `units`.
 
 mod cell;
 mod csv;
+mod html;
 mod json;
 mod table;
 mod words;
 
 pub use cell::show_cell;
 pub use csv::{SUMMARY, write_csv};
+pub use html::{PAGE, page};
 pub use json::{CellReport, RunReport};
 pub use table::table;

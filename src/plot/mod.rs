@@ -1,0 +1,40 @@
+//! Pictures of a run: maps of cells, lines, ratios of two runs, distributions. Each is an SVG that names no font and is the
+//! same bytes for the same run, and can be turned into a PNG. Imports `stats`, `record`, `settings`, `measurement` and
+//! `units`.
+
+mod axes;
+mod canvas;
+pub(crate) mod colour;
+mod ecdf;
+mod error;
+pub(crate) mod facts;
+mod files;
+mod given;
+mod grid;
+mod heatmap;
+mod labels;
+mod layout;
+mod line;
+mod map;
+mod metric;
+mod options;
+mod png;
+mod ratio;
+pub(crate) mod repeats;
+mod scale;
+mod sheet;
+pub(crate) mod space;
+pub(crate) mod text;
+pub(crate) mod tile;
+mod unit;
+
+pub use ecdf::{Sample, distribution};
+pub use error::PlotError;
+pub use files::{LATENCY, THROUGHPUT, encode, write, write_run};
+pub use heatmap::{has_figures, heatmap};
+pub use metric::{Direction, Metric, Stat};
+pub use options::{Format, PlotOptions, Theme};
+pub use png::png;
+pub use ratio::{Run, ratio};
+pub use unit::Unit;
+pub(crate) use unit::whole;

@@ -1,0 +1,84 @@
+//! The repeats behind each summary, and the figure that a metric and a statistic make of them.
+
+use std::collections::HashMap;
+
+use super::metric::{Metric, Stat};
+use super::unit::Unit;
+use crate::measurement::Outcome;
+use crate::record::Record;
+use crate::settings::Clock;
+use crate::stats::{CellSummary, Figures};
+
+/// The repeats of each cell in their order, warm-ups left out: what [`crate::stats::select`] finds for one cell, for all
+/// of them at once.
+pub(crate) fn by_cell<'a>(cells: &[CellSummary], records: &'a [Record]) -> Vec<Vec<&'a Record>> {
+    let mut places: HashMap<(&str, Clock), Vec<usize>> = HashMap::with_capacity(cells.len());
+    for (place, cell) in cells.iter().enumerate() {
+        places.entry((&cell.cell, cell.clock)).or_default().push(place);
+    }
+    let mut repeats = vec![Vec::new(); cells.len()];
+    for record in records.iter().filter(|record| !record.warmup) {
+        let found = places.get(&(record.cell.as_str(), record.clock)).map_or(&[][..], Vec::as_slice);
+        let same = |place: &&usize| cells[**place].kernel.release == record.kernel.release;
+        // A machine that did not come up far enough counts with the others on its image, if there is one such kernel only.
+        let on_image = || {
+            let mut on_image = found.iter().filter(|place| cells[**place].kernel.image == record.kernel.image);
+            let first = on_image.next();
+            if on_image.next().is_some() { None } else { first }
+        };
+        if let Some(&place) = found.iter().find(same).or_else(on_image) {
+            repeats[place].push(record);
+        }
+    }
+    for cell in &mut repeats {
+        cell.sort_by_key(|record| record.repeat);
+    }
+    repeats
+}
+
+/// What the measured repeats of a cell make of a metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct CellFigure {
+    /// By the statistic.
+    pub(crate) value: f64,
+    /// Smallest of the repeats.
+    pub(crate) low: f64,
+    /// Largest of the repeats.
+    pub(crate) high: f64,
+    /// Range over the median, where there are several repeats.
+    pub(crate) spread: Option<f64>,
+}
+
+/// A figure as a float, which is precise enough to be drawn.
+#[expect(clippy::cast_precision_loss, reason = "drawn or shown with three digits")]
+pub(crate) const fn float(figure: u64) -> f64 {
+    figure as f64
+}
+
+impl CellFigure {
+    /// `None` where no measured repeat has the metric, or too few for the statistic.
+    pub(crate) fn of(repeats: &[&Record], metric: Metric, stat: Stat) -> Option<Self> {
+        let measured = repeats.iter().filter(|record| record.measurement.outcome == Outcome::Measured);
+        let values: Vec<u64> = measured.filter_map(|record| metric.of(&record.measurement)).collect();
+        let sum: u128 = values.iter().copied().map(u128::from).sum();
+        let figures = Figures::of(values)?;
+        let spread = figures.spread();
+        let value = match stat {
+            Stat::Median => float(figures.median),
+            Stat::Min => float(figures.min),
+            Stat::Max => float(figures.max),
+            Stat::Mean => float(u64::try_from(sum / u128::from(figures.count)).unwrap_or(u64::MAX)),
+            Stat::Spread => spread?,
+        };
+        let (low, high) = if stat == Stat::Spread { (value, value) } else { (float(figures.min), float(figures.max)) };
+        Some(Self { value, low, high, spread })
+    }
+}
+
+/// What the statistic of a metric is written in.
+pub(crate) const fn unit(metric: Metric, stat: Stat) -> Unit {
+    match stat {
+        Stat::Spread => Unit::Share,
+        _ => metric.unit(),
+    }
+}

@@ -1,0 +1,273 @@
+//! What varies in a run: the axes of the sweep, the kernel and the clock, each with its values in order; and which of them
+//! go where on a picture.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use super::error::PlotError;
+use super::options::PlotOptions;
+use super::text::clean;
+use crate::settings::{Clock, Value, find};
+use crate::stats::CellSummary;
+
+/// The name of the dimension of kernels.
+pub(crate) const KERNEL: &str = "kernel";
+/// The name of the dimension of clocks.
+pub(crate) const CLOCK: &str = "clock";
+const KERNEL_IMAGE: &str = "kernel.image";
+const KERNEL_CLOCK: &str = "kernel.clock";
+
+/// One thing that varies, or that could have.
+#[derive(Clone, Debug)]
+pub(crate) struct Dimension {
+    /// The axis's name, or `kernel` or `clock`.
+    pub(crate) name: String,
+    /// What it sets, in a line. Empty for what is not a key.
+    pub(crate) about: &'static str,
+    /// Its values in order, as they are shown.
+    pub(crate) values: Vec<String>,
+    /// Whether the values are numbers, so that labels can be left out between others.
+    pub(crate) numbers: bool,
+}
+
+impl Dimension {
+    fn varies(&self) -> bool {
+        self.values.len() > 1
+    }
+
+    /// Kernels and clocks are put side by side rather than on an axis.
+    fn is_facet(&self) -> bool {
+        self.name == KERNEL || self.name == CLOCK
+    }
+
+    /// The name and what it sets: `rcvbuf: receive buffer asked for (SO_RCVBUF), on both ends`.
+    pub(crate) fn title(&self) -> String {
+        if self.about.is_empty() { self.name.clone() } else { format!("{}: {}", self.name, self.about) }
+    }
+}
+
+/// All dimensions of a run, and the place of each cell on each.
+#[derive(Clone, Debug)]
+pub(crate) struct Space {
+    pub(crate) dimensions: Vec<Dimension>,
+    /// For each cell, the index of its value on each dimension.
+    pub(crate) places: Vec<Vec<usize>>,
+}
+
+/// Which dimensions go where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) x: Option<usize>,
+    pub(crate) y: Option<usize>,
+    pub(crate) facets: Vec<usize>,
+}
+
+/// A value with its place in the order. Kernels are ordered by the numbers in their names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Key {
+    Missing,
+    Axis(Value),
+    Release(Vec<Part>),
+    Clock(Clock),
+}
+
+/// A run of digits or of other characters.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Number(u64),
+    Text(String),
+}
+
+/// `6.12.9` comes before `6.12.10`.
+fn parts(text: &str) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let digits = first.is_ascii_digit();
+        let end = rest.find(|c: char| c.is_ascii_digit() != digits).unwrap_or(rest.len());
+        let (part, after) = rest.split_at(end);
+        parts.push(match part.parse() {
+            Ok(number) if digits => Part::Number(number),
+            _ => Part::Text(part.to_owned()),
+        });
+        rest = after;
+    }
+    parts
+}
+
+impl Key {
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Axis(_) => 0,
+            Self::Release(_) => 1,
+            Self::Clock(_) => 2,
+            Self::Missing => 3,
+        }
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Axis(a), Self::Axis(b)) => a.cmp(b),
+            (Self::Release(a), Self::Release(b)) => a.cmp(b),
+            (Self::Clock(a), Self::Clock(b)) => a.cmp(b),
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A kernel as pictures name it: its release, and the image where that says something else.
+pub(crate) fn kernel_name(cell: &CellSummary) -> String {
+    let kernel = &cell.kernel;
+    match &kernel.release {
+        None => format!("{} (did not come up)", kernel.image),
+        Some(release) if kernel.image.is_empty() || matches!(kernel.image.as_str(), "host" | "auto") => release.clone(),
+        Some(release) if kernel.image.len() > 24 => release.clone(),
+        Some(release) => format!("{} ({release})", kernel.image),
+    }
+}
+
+/// The clock in words, so that nobody takes one kind of time for the other.
+pub(crate) const fn clock_name(clock: Clock) -> &'static str {
+    match clock {
+        Clock::Real => "real time",
+        Clock::Virtual => "virtual time, 1 ns per instruction",
+        Clock::Auto => "unknown clock",
+    }
+}
+
+impl Space {
+    pub(crate) fn of(cells: &[CellSummary]) -> Self {
+        let mut names: Vec<&str> = Vec::new();
+        for (name, _) in cells.iter().flat_map(|cell| &cell.axes.0) {
+            // The kernel and the clock that there were say more than those that were asked for.
+            if !names.contains(&name.as_str()) && name != KERNEL_IMAGE && name != KERNEL_CLOCK {
+                names.push(name);
+            }
+        }
+        let mut space = Self { dimensions: Vec::new(), places: vec![Vec::new(); cells.len()] };
+        for name in names {
+            let key = find(name);
+            let values = cells.iter().map(|cell| match cell.axes.get(name) {
+                None => (Key::Missing, "–".to_owned()),
+                Some(value) => {
+                    let shown = key.map_or_else(|| value.to_string(), |key| key.kind.show(value));
+                    (Key::Axis(value.clone()), clean(&shown))
+                }
+            });
+            space.add(clean(name), key.map_or("", |key| key.about), values);
+        }
+        space.add(
+            KERNEL.to_owned(),
+            "",
+            cells.iter().map(|cell| {
+                let name = kernel_name(cell);
+                (Key::Release(parts(&name)), clean(&name))
+            }),
+        );
+        let clocks = cells.iter().map(|cell| (Key::Clock(cell.clock), clock_name(cell.clock).to_owned()));
+        space.add(CLOCK.to_owned(), "", clocks);
+        space
+    }
+
+    fn add(&mut self, name: String, about: &'static str, values: impl Iterator<Item = (Key, String)>) {
+        let values: Vec<_> = values.collect();
+        let ordered: BTreeMap<&Key, &String> = values.iter().map(|(key, shown)| (key, shown)).collect();
+        let indexes: BTreeMap<&Key, usize> = ordered.keys().enumerate().map(|(index, key)| (*key, index)).collect();
+        for (place, (key, _)) in self.places.iter_mut().zip(&values) {
+            place.push(indexes.get(key).copied().unwrap_or(0));
+        }
+        let numbers = ordered.keys().any(|key| matches!(key, Key::Axis(Value::Int(_))));
+        let values = ordered.into_values().cloned().collect();
+        self.dimensions.push(Dimension { name, about, values, numbers });
+    }
+
+    /// The dimension of that name, which may also be the path of its key.
+    fn named(&self, typed: &str) -> Result<usize, PlotError> {
+        let name = find(typed).map_or(typed, |key| key.name());
+        let name = match name {
+            KERNEL_IMAGE => KERNEL,
+            KERNEL_CLOCK => CLOCK,
+            name => name,
+        };
+        self.dimensions.iter().position(|dimension| dimension.name == name).ok_or_else(|| {
+            let known: Vec<_> = self.dimensions.iter().map(|dimension| dimension.name.as_str()).collect();
+            PlotError::unknown("axis", typed, &known)
+        })
+    }
+
+    /// Which dimensions go where: as asked, else the two axes with most values on x and y. Everything else that varies
+    /// makes a picture of its own for each of its values.
+    pub(crate) fn choose(&self, options: &PlotOptions) -> Result<Choice, PlotError> {
+        let asked = |typed: &Option<String>| typed.as_deref().map(|typed| self.named(typed)).transpose();
+        let (asked_x, asked_y) = (asked(&options.x)?, asked(&options.y)?);
+        if let (Some(x), Some(y)) = (asked_x, asked_y)
+            && x == y
+        {
+            return Err(PlotError::SameAxis(self.name(x).to_owned()));
+        }
+        let mut facets = Vec::new();
+        for typed in &options.facet {
+            let facet = self.named(typed)?;
+            if Some(facet) == asked_x || Some(facet) == asked_y {
+                return Err(PlotError::SameAxis(self.name(facet).to_owned()));
+            }
+            if !facets.contains(&facet) {
+                facets.push(facet);
+            }
+        }
+        let mut free: Vec<usize> = (0..self.dimensions.len())
+            .filter(|index| self.dimensions[*index].varies())
+            .filter(|index| Some(*index) != asked_x && Some(*index) != asked_y && !facets.contains(index))
+            .collect();
+        let mut take = |may: fn(&Dimension) -> bool| {
+            let best = free.iter().copied().filter(|index| may(&self.dimensions[*index])).min_by_key(|index| {
+                let dimension = &self.dimensions[*index];
+                (std::cmp::Reverse(dimension.values.len()), section(&dimension.name))
+            });
+            free.retain(|index| Some(*index) != best);
+            best
+        };
+        let plain = |dimension: &Dimension| !dimension.is_facet();
+        // With nothing else to put there, kernels and clocks are an axis.
+        let x = asked_x.or_else(|| take(plain)).or_else(|| take(|_| true));
+        let y = asked_y.or_else(|| take(plain));
+        facets.extend(free);
+        Ok(Choice { x, y, facets })
+    }
+
+    pub(crate) fn name(&self, dimension: usize) -> &str {
+        self.dimensions.get(dimension).map_or("", |found| &found.name)
+    }
+
+    /// What is the same in all cells: `chunk_count 32`.
+    pub(crate) fn fixed(&self) -> Vec<String> {
+        let fixed = self.dimensions.iter().filter(|dimension| !dimension.varies() && !dimension.is_facet());
+        fixed.filter_map(|dimension| Some(format!("{} {}", dimension.name, dimension.values.first()?))).collect()
+    }
+}
+
+/// Where two axes have equally many values: socket options before the workload, and that before the rest.
+fn section(name: &str) -> usize {
+    let path = find(name).map_or(name, |key| key.path);
+    ["socket.", "workload."].iter().position(|section| path.starts_with(section)).unwrap_or(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parts;
+
+    #[test]
+    fn releases_are_ordered_by_their_numbers() {
+        let mut releases = ["6.12.117", "6.1.170", "6.12.9", "5.10.0"];
+        releases.sort_by_key(|release| parts(release));
+        assert_eq!(releases, ["5.10.0", "6.1.170", "6.12.9", "6.12.117"]);
+    }
+}

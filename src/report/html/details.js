@@ -1,0 +1,101 @@
+// Everything about one cell.
+
+const BUFFERS = ['client, receive', 'client, send', 'server, receive', 'server, send'];
+
+function rowsOf(head, rows, numbers = true) {
+  return make('table', { class: numbers ? 'small numbers' : 'small' },
+    make('thead', {}, make('tr', {}, ...head.map((text) => make('th', { scope: 'col' }, text)))),
+    make('tbody', {}, ...rows.map((row) => make('tr', {}, ...row.map((text) => make('td', {}, text))))));
+}
+
+/** The figures of all metrics: median and range. */
+function figuresOf(cell) {
+  const rows = DATA.metrics.map((metric, index) => {
+    const figures = cell.m[index];
+    // Sizes of buffers have a table of their own.
+    if (!figures || metric.unit === 'bytes') return null;
+    const write = (value) => show(metric.unit, value);
+    const range = figures[1] === figures[2] ? '–' : `${write(figures[1])} – ${write(figures[2])}`;
+    return [metric.title, write(figures[0]), range, percent(spreadOf(cell, index))];
+  });
+  return rowsOf(['figure', 'median', 'range', 'spread'], rows.filter(Boolean));
+}
+
+function buffersOf(cell) {
+  const rows = cell.b.map((place, index) => {
+    const [asked, initial, final, peak, verdict, differs] = DATA.buffers[place];
+    if (initial === null && final === null) return null;
+    const about = differs ? '~' : '';
+    return [BUFFERS[index], asked === null ? 'default' : bytes(asked), bytes(initial), about + bytes(final), bytes(peak), verdict ?? ''];
+  });
+  const found = rows.filter(Boolean);
+  return found.length ? rowsOf(['buffer', 'asked', 'initial', 'final', 'peak', 'kernel'], found) : '';
+}
+
+function repeatsOf(cell) {
+  const rows = cell.n.slice(0, 100).map(([outcome, completion, goodput, p50, p99, max], index) => [
+    String(index), DATA.outcomes[outcome], show('ns', completion), show('bps', goodput), show('ns', p50), show('ns', p99), show('ns', max),
+  ]);
+  return rowsOf(['repeat', 'outcome', 'completion', 'goodput', 'chunk p50', 'p99', 'max'], rows);
+}
+
+/** Fills the panel beside the map. */
+function drawDetails(index) {
+  const cell = DATA.cells[index];
+  const values = DATA.dims.map((dim, at) => make('div', {}, make('dt', {}, dim.name), make('dd', { dir: 'auto' }, valueName(cell, at))));
+  const parts = [
+    make('h3', {}, 'Cell ', make('code', {}, cell.id.slice(0, 60))),
+    make('p', { class: cell.o === 0 ? 'outcome' : 'outcome bad' }, cell.w, state.pinned ? ' · kept: Escape lets it go' : ''),
+    ...cell.r.map(([reason, count]) => make('p', { class: 'reason', dir: 'auto' }, count > 1 ? `${count} × ` : '', DATA.reasons[reason])),
+    make('dl', { class: 'facts' }, ...values),
+    cell.m.some(Boolean) ? figuresOf(cell) : '',
+    buffersOf(cell),
+    repeatsOf(cell),
+  ];
+  $('details').replaceChildren(...parts);
+}
+
+function choose(index, pinned) {
+  if (index === null || index === undefined) return;
+  state.chosen = index;
+  state.pinned = pinned;
+  drawDetails(index);
+  placeCursor();
+}
+
+/** Buffers that are not twice what was asked. One that both ends have in common stands once. */
+function givenOf(cell) {
+  const texts = cell.b.map((place) => {
+    const [, initial, , , verdict] = DATA.buffers[place];
+    const plain = !verdict || initial === null || ['default', 'doubled'].includes(verdict);
+    return plain ? '' : `buffer gets ${bytes(initial)}: ${verdict}`;
+  });
+  return ['receive', 'send'].flatMap((name, at) => {
+    const [client, server] = [texts[at], texts[at + 2]];
+    if (client === server) return client ? [`${name} ${client}`] : [];
+    return [client && `client's ${name} ${client}`, server && `server's ${name} ${server}`].filter(Boolean);
+  });
+}
+
+/** The small note beside the pointer. */
+function drawTip(index, event) {
+  const tip = $('tip');
+  if (index === null) {
+    tip.hidden = true;
+    return;
+  }
+  const cell = DATA.cells[index];
+  const metric = DATA.metrics[state.metric];
+  const value = metric ? valueOf(cell, state.metric, state.stat) : null;
+  const figure = value === null ? cell.w : show(state.stat === 3 ? 'share' : metric.unit, value);
+  const lines = varying.map((dim) => make('div', {}, `${DATA.dims[dim].name}: ${fit(valueName(cell, dim), 240)}`));
+  lines.push(...givenOf(cell).map((text) => make('div', {}, text)));
+  const reason = cell.r.length ? make('div', { class: 'reason' }, fit(DATA.reasons[cell.r[0][0]], 320)) : '';
+  tip.replaceChildren(make('strong', {}, figure), cell.o && value !== null ? ` (${cell.w})` : '', ...lines, reason);
+  tip.hidden = false;
+  const { width, height } = tip.getBoundingClientRect();
+  const x = Math.min(event.clientX + 16, window.innerWidth - width - 8);
+  const y = event.clientY + 20 + height > window.innerHeight ? event.clientY - height - 12 : event.clientY + 20;
+  tip.style.left = `${Math.max(4, x)}px`;
+  tip.style.top = `${Math.max(4, y)}px`;
+}

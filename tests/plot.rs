@@ -1,0 +1,140 @@
+//! Pictures: golden files, byte for byte.
+//!
+//! `SWEEP_BLESS=1 cargo test --test plot` writes them anew; look at them before they are committed.
+
+#![expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "made-up figures"
+)]
+
+#[path = "fixtures/runs.rs"]
+mod runs;
+
+use std::fs;
+use std::path::Path;
+
+use runs::Fixture;
+use sweep::plot::{self, Format, Metric, PlotError, PlotOptions, Run, Sample, Stat, Theme};
+
+/// Compares a picture with the one in the repository.
+fn golden(name: &str, svg: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("{name}.svg"));
+    if std::env::var_os("SWEEP_BLESS").is_some() {
+        fs::write(&path, svg).expect("written");
+    }
+    let stored = fs::read_to_string(&path).unwrap_or_default();
+    assert!(stored == svg, "{name} differs from {}: look at it, then run this with SWEEP_BLESS=1", path.display());
+}
+
+fn draw(run: &Fixture, options: &PlotOptions) -> Result<String, PlotError> {
+    plot::heatmap(&run.manifest, &run.cells, &run.records, options)
+}
+
+fn latency(run: &Fixture) -> String {
+    draw(run, &PlotOptions::default()).expect("a picture")
+}
+
+fn throughput(run: &Fixture) -> String {
+    draw(run, &PlotOptions::of(Metric::GOODPUT)).expect("a picture")
+}
+
+#[test]
+fn pictures_are_as_they_were() {
+    golden("sctp_rcvbuf_latency", &latency(&runs::sctp_rcvbuf()));
+    golden("sctp_rcvbuf_throughput", &throughput(&runs::sctp_rcvbuf()));
+    golden("sctp_kernels", &latency(&runs::sctp_kernels()));
+    golden("tcp_buffers_latency", &latency(&runs::tcp_buffers()));
+    golden("tcp_buffers_throughput", &throughput(&runs::tcp_buffers()));
+    golden("one_axis", &latency(&runs::one_axis()));
+    golden("one_axis_two_kernels", &latency(&runs::one_axis_two_kernels()));
+    golden("one_cell", &latency(&runs::one_cell()));
+    golden("missing_cells", &latency(&runs::missing_cells()));
+    golden("four_axes", &latency(&runs::four_axes()));
+    golden("hostile", &latency(&runs::hostile()));
+    let dark = PlotOptions { theme: Theme::Dark, ..PlotOptions::default() };
+    golden("missing_cells_dark", &draw(&runs::missing_cells(), &dark).expect("a picture"));
+    let spread = PlotOptions { stat: Stat::Spread, metric: Metric::GOODPUT, ..PlotOptions::default() };
+    golden("spread", &draw(&runs::tcp_buffers(), &spread).expect("a picture"));
+    let sizes = PlotOptions::of("rcvbuf-final".parse().expect("a metric"));
+    golden("rcvbuf_final", &draw(&runs::tcp_buffers(), &sizes).expect("a picture"));
+}
+
+#[test]
+fn thousands_of_cells_stay_readable_and_small() {
+    let svg = latency(&runs::grid(200, 50, 1));
+    assert!(svg.len() < 3_000_000, "{} bytes", svg.len());
+    // The golden file is of a smaller one, so that the repository does not grow by megabytes.
+    golden("hundreds", &latency(&runs::grid(60, 12, 2)));
+    if let Some(folder) = std::env::var_os("SWEEP_PICTURES") {
+        fs::write(Path::new(&folder).join("thousands.svg"), svg).expect("written");
+    }
+}
+
+fn run(of: &Fixture) -> Run<'_> {
+    Run { manifest: &of.manifest, cells: &of.cells, records: &of.records }
+}
+
+#[test]
+fn ratios_and_distributions() {
+    let (before, after) = (runs::sctp_rcvbuf(), runs::sctp_rcvbuf());
+    let mut after = after;
+    for record in &mut after.records {
+        let slower = if record.axes.to_string().contains("nodelay=on") { 1.3 } else { 0.4 };
+        let completion = record.measurement.completion_ns.map(|ns| (ns as f64 * slower) as u64);
+        record.measurement.completion_ns = completion;
+    }
+    after.cells = sweep::stats::summarise(&after.records);
+    let ratio = |a, b| plot::ratio(run(a), run(b), &PlotOptions::default());
+    golden("ratio", &ratio(&before, &after).expect("a picture"));
+    golden("ratio_of_equal_runs", &ratio(&before, &before).expect("a picture"));
+    let nothing = ratio(&runs::one_axis(), &after).expect_err("nothing in common");
+    assert!(matches!(nothing, PlotError::NothingInCommon(..)), "{nothing}");
+
+    let ecdf = |chosen: &[String], sample| {
+        plot::distribution(&before.manifest, &before.cells, &before.records, chosen, sample, &PlotOptions::default())
+    };
+    golden("distribution_chunks", &ecdf(&[], Sample::Chunks).expect("a picture"));
+    let chosen = [before.cells[0].cell[..8].to_owned()];
+    golden("distribution_repeats", &ecdf(&chosen, Sample::Repeats).expect("a picture"));
+    assert!(ecdf(&["zz".to_owned()], Sample::Chunks).is_err());
+}
+
+#[test]
+fn axes_can_be_chosen_and_slips_are_explained() {
+    let run = runs::sctp_rcvbuf();
+    let options = |x: &str, y: &str| PlotOptions { x: Some(x.into()), y: Some(y.into()), ..PlotOptions::default() };
+    let svg = draw(&run, &options("nodelay", "socket.rcvbuf")).expect("a picture");
+    assert!(svg.contains("link.topology = veth"), "what is not an axis is a facet");
+    let error = draw(&run, &options("rcvbfu", "nodelay")).expect_err("a slip").to_string();
+    assert_eq!(error, "there is no axis `rcvbfu`: did you mean `rcvbuf`?");
+    let error = draw(&run, &options("rcvbuf", "rcvbuf")).expect_err("twice").to_string();
+    assert_eq!(error, "`rcvbuf` cannot be on both axes: name another one for --x or --y");
+    let facet = PlotOptions { facet: vec!["nodelay".into()], ..PlotOptions::default() };
+    assert!(draw(&run, &facet).expect("a picture").contains("nodelay = on"));
+}
+
+#[test]
+fn hostile_names_leave_a_well_formed_picture() {
+    let svg = latency(&runs::hostile());
+    assert!(!svg.contains("<script") && !svg.contains('\u{202e}') && !svg.contains('\u{0}'));
+    assert!(plot::png(&svg).is_ok(), "it is XML");
+}
+
+#[test]
+fn the_two_pictures_of_a_run_are_written_and_their_paths_returned() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = runs::one_cell();
+    for (format, ending) in [(Format::Svg, "svg"), (Format::Png, "png")] {
+        let options = PlotOptions { format, ..PlotOptions::default() };
+        let paths = plot::write_run(folder.path(), &run.manifest, &run.cells, &run.records, &options).expect("written");
+        let names = ["latency", "throughput"].map(|name| folder.path().join(format!("{name}.{ending}")));
+        assert_eq!(paths, names);
+        let first = fs::read(&paths[0]).expect("read");
+        plot::write_run(folder.path(), &run.manifest, &run.cells, &run.records, &options).expect("written");
+        assert_eq!(first, fs::read(&paths[0]).expect("read"), "the same run gives the same bytes");
+    }
+    assert!(fs::read(folder.path().join("latency.png")).expect("read").starts_with(b"\x89PNG"));
+    assert!(matches!(plot::heatmap(&run.manifest, &[], &[], &PlotOptions::default()), Err(PlotError::Empty)));
+}

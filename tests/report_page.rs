@@ -1,0 +1,299 @@
+//! The page in a real browser: Chromium, headless, as Debian's package `chromium` installs it. Where there is none, the
+//! tests say so and do nothing.
+
+#![expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "made-up figures"
+)]
+
+#[path = "fixtures/runs.rs"]
+#[expect(dead_code, reason = "other tests use the rest")]
+mod runs;
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use runs::Fixture;
+use serde_json::Value as Json;
+
+/// Longest time that the browser may take.
+const DEADLINE: Duration = Duration::from_mins(2);
+
+/// The browser, if there is one.
+fn chromium() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let found =
+        names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name))).find(|path| path.is_file());
+    if found.is_none() {
+        eprintln!("\n*** SKIPPED: no Chromium in PATH, so the page was NOT tested: apt-get install chromium ***\n");
+    }
+    found
+}
+
+/// Opens a page and returns what became of its document, and what the browser's console said.
+fn open(browser: &Path, page: &str, more: &[OsString]) -> (String, Vec<String>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("report.html");
+    fs::write(&file, page).expect("written");
+    let output = folder.path().join("dom.html");
+    let errors = folder.path().join("log");
+    let mut child = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+        .args([
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--disable-dev-shm-usage",
+        ])
+        .args(["--enable-logging=stderr", "--virtual-time-budget=4000", "--window-size=1400,1000"])
+        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+        .args(more)
+        .arg("--dump-dom")
+        .arg(&file)
+        .stdin(Stdio::null())
+        .stdout(fs::File::create(&output).expect("created"))
+        .stderr(fs::File::create(&errors).expect("created"))
+        .spawn()
+        .expect("started");
+    let started = Instant::now();
+    while child.try_wait().expect("waited").is_none() {
+        if started.elapsed() > DEADLINE {
+            child.kill().expect("killed");
+            child.wait().expect("waited");
+            panic!("the browser took longer than {DEADLINE:?}");
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let log = String::from_utf8_lossy(&fs::read(&errors).expect("read")).into_owned();
+    let console = log.lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned).collect();
+    (fs::read_to_string(&output).expect("read"), console)
+}
+
+/// The page of a run. `SWEEP_PICTURES=/tmp cargo test --test report_page` keeps them to be looked at.
+fn page(run: &Fixture) -> String {
+    let page = sweep::report::page(&run.manifest, &run.cells, &run.records);
+    if let Some(folder) = std::env::var_os("SWEEP_PICTURES") {
+        let name: String = run.manifest.sweep.name.chars().filter(char::is_ascii_alphanumeric).take(40).collect();
+        fs::write(Path::new(&folder).join(format!("{name}.html")), &page).expect("written");
+    }
+    page
+}
+
+/// A copy of the page that a script plays with: what it returns is written into the document. The policy of the real page
+/// would not let it run, which another test shows.
+fn play(browser: &Path, page: &str, script: &str) -> Json {
+    let policy = page.find("<meta http-equiv").expect("a policy");
+    let end = policy + page[policy..].find('>').expect("its end") + 1;
+    let page = format!("{}{}", &page[..policy], &page[end..]);
+    let harness = format!(
+        "<script>
+        const $ = (id) => document.getElementById(id);
+        const cells = () => [...document.querySelectorAll('#map rect[data-i]')];
+        const fire = (element, type, more = {{}}) => element.dispatchEvent(new PointerEvent(type, {{ bubbles: true, clientX: 90, clientY: 90, ...more }}));
+        const press = (key) => $('map').dispatchEvent(new KeyboardEvent('keydown', {{ key, bubbles: true }}));
+        const set = (element, value) => {{ element.value = value; element.dispatchEvent(new Event('change', {{ bubbles: true }})); }};
+        const figures = () => [...document.querySelectorAll('#map .figure')].map((text) => text.textContent);
+        (async () => {{
+            let result;
+            try {{ result = await (async () => {{ {script} }})(); }} catch (error) {{ result = {{ error: String(error.stack) }}; }}
+            const pre = document.createElement('pre');
+            pre.id = 'result';
+            pre.textContent = JSON.stringify(result);
+            document.body.append(pre);
+        }})();
+        </script></body>"
+    );
+    let played = page.replacen("</body>", &harness, 1);
+    let (dom, console) = open(browser, &played, &[]);
+    assert_eq!(console, Vec::<String>::new());
+    let from = dom.find("<pre id=\"result\">").expect("a result") + 17;
+    let text = &dom[from..from + dom[from..].find("</pre>").expect("its end")];
+    let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    let result: Json = serde_json::from_str(&text).expect("JSON");
+    assert!(result.get("error").is_none(), "{result:#}");
+    result
+}
+
+#[test]
+fn the_page_opens_from_disk_under_its_own_policy() {
+    let Some(browser) = chromium() else { return };
+    for run in [runs::sctp_rcvbuf(), runs::missing_cells(), runs::one_cell(), runs::tcp_buffers(), runs::hostile()] {
+        let (dom, console) = open(&browser, &page(&run), &[]);
+        assert_eq!(console, Vec::<String>::new(), "{}", run.manifest.sweep.name);
+        assert_eq!(dom.matches(" data-i=\"").count(), 2 * run.cells.len(), "each cell is on the map and in the table");
+        assert!(dom.contains(&format!("{0} of {0} cells", run.cells.len())));
+    }
+}
+
+#[test]
+fn a_foreign_script_is_not_run() {
+    let Some(browser) = chromium() else { return };
+    let foreign = page(&runs::one_cell()).replacen("</body>", "<script>document.title = 'hacked'</script></body>", 1);
+    let (dom, console) = open(&browser, &foreign, &[]);
+    assert!(!dom.contains("<title>hacked"));
+    assert!(console.iter().any(|line| line.contains("Content Security Policy")), "{console:?}");
+}
+
+#[test]
+fn pointing_clicking_and_keys_show_a_cell() {
+    let Some(browser) = chromium() else { return };
+    let result = play(
+        &browser,
+        &page(&runs::sctp_rcvbuf()),
+        "const details = () => $('details').textContent;
+        const seen = { hint: details() };
+        fire(cells()[0], 'pointermove');
+        seen.hover = details();
+        seen.tip = $('tip').textContent;
+        fire(cells()[0], 'click');
+        fire(cells()[5], 'pointermove');
+        seen.pinned = details() .replace(/ · kept.*?goes?/, '');
+        fire($('map'), 'pointerleave');
+        seen.tipGone = $('tip').hidden;
+        press('Escape');
+        const ids = [];
+        const id = () => document.querySelector('#details code').textContent;
+        ids.push(id());
+        press('ArrowRight'); ids.push(id());
+        press('ArrowLeft'); ids.push(id());
+        press('ArrowDown'); ids.push(id());
+        for (let i = 0; i < 40; i += 1) press('ArrowRight');
+        ids.push(id());
+        press('Enter');
+        seen.kept = details().includes('kept');
+        seen.cursors = document.querySelectorAll('.cursor[visibility=visible]').length;
+        return { ...seen, ids };",
+    );
+    let text = |name: &str| result[name].as_str().unwrap_or_default();
+    assert!(text("hint").contains("arrow keys"));
+    for word in
+        ["rcvbuf", "measured", "Completion time", "client, receive", "2304 B", "raised to the minimum", "repeat"]
+    {
+        assert!(text("hover").contains(word), "{word}: {}", text("hover"));
+    }
+    assert!(text("tip").contains("link.topology: loopback"), "{}", text("tip"));
+    assert_eq!(text("pinned")[..21], text("hover")[..21], "a cell that was clicked stays");
+    assert_eq!(result["tipGone"], true);
+    let ids: Vec<&str> = result["ids"].as_array().expect("ids").iter().filter_map(Json::as_str).collect();
+    assert_ne!(ids[0], ids[1]);
+    assert_eq!(ids[0], ids[2], "there and back");
+    assert_ne!(ids[3], ids[4]);
+    assert_eq!((result["kept"].clone(), result["cursors"].clone()), (true.into(), 1.into()));
+}
+
+#[test]
+fn metric_axes_filter_table_and_theme_work() {
+    let Some(browser) = chromium() else { return };
+    let run = runs::sctp_rcvbuf();
+    let result = play(
+        &browser,
+        &page(&run),
+        "const seen = { before: figures(), panels: document.querySelectorAll('figure').length };
+        set($('metric'), 1);
+        seen.goodput = figures();
+        seen.legend = $('legend').textContent;
+        set($('stat'), 3);
+        seen.spread = figures();
+        set($('stat'), 0);
+        const [x, y] = [$('x').value, $('y').value];
+        set($('x'), y);
+        seen.swapped = $('y').value === x;
+        set($('y'), '');
+        seen.morePanels = document.querySelectorAll('figure').length;
+        const filter = [...document.querySelectorAll('#filters select')].find((select) => select.parentElement.textContent.startsWith('nodelay'));
+        set(filter, 1);
+        seen.matching = $('matching').textContent;
+        seen.dim = document.querySelectorAll('#map .dim').length;
+        $('search').value = 'rcvbuf=64';
+        $('search').dispatchEvent(new Event('input', { bubbles: true }));
+        seen.searched = $('matching').textContent;
+        $('clear').click();
+        seen.cleared = $('matching').textContent;
+        const column = () => [...document.querySelectorAll('#table th button')].find((button) => button.textContent.startsWith('completion'));
+        const firsts = () => document.querySelector('#table tbody tr').textContent;
+        column().click();
+        seen.fastest = firsts();
+        column().click();
+        seen.slowest = firsts();
+        seen.sort = column().parentElement.getAttribute('aria-sort');
+        navigator.clipboard.writeText = async (text) => { seen.csv = text; };
+        $('copy').click();
+        await new Promise((done) => setTimeout(done, 50));
+        seen.copied = $('copy').textContent;
+        const ground = () => getComputedStyle(document.body).backgroundColor;
+        seen.grounds = [ground()];
+        $('theme').click(); seen.grounds.push(ground());
+        $('theme').click(); seen.grounds.push(ground());
+        return seen;",
+    );
+    let list = |name: &str| result[name].as_array().cloned().unwrap_or_default();
+    assert_eq!(list("before").len(), run.cells.len());
+    assert_ne!(list("before"), list("goodput"));
+    assert!(
+        list("goodput")[0].as_str().is_some_and(|text| text.ends_with("kbit/s") || text.ends_with('k')),
+        "{:?}",
+        list("goodput")[0]
+    );
+    assert!(result["legend"].as_str().is_some_and(|text| text.contains("darker is faster, which is better")));
+    assert!(list("spread")[0].as_str().is_some_and(|text| text.ends_with('%')));
+    assert_eq!((&result["panels"], &result["swapped"], &result["morePanels"]), (&4.into(), &true.into(), &24.into()));
+    assert_eq!((&result["matching"], &result["dim"]), (&"24 of 48 cells".into(), &24.into()));
+    assert_eq!((&result["searched"], &result["cleared"]), (&"4 of 48 cells".into(), &"48 of 48 cells".into()));
+    let text = |name: &str| result[name].as_str().unwrap_or_default();
+    assert!(
+        text("fastest").contains("1.01 ms") && text("slowest").contains("4.70 s"),
+        "{} {}",
+        text("fastest"),
+        text("slowest")
+    );
+    assert_eq!(text("sort"), "descending");
+    let csv = text("csv");
+    assert!(
+        csv.starts_with("link.topology,rcvbuf,sndbuf,nodelay,outcome,completion_ns,completion_spread,"),
+        "{}",
+        &csv[..120]
+    );
+    assert_eq!(csv.matches("\r\n").count(), run.cells.len() + 1);
+    assert_eq!(text("copied"), "Copied");
+    let grounds = list("grounds");
+    assert_ne!(grounds[0], grounds[1]);
+    assert_eq!(grounds[0], grounds[2]);
+}
+
+#[test]
+fn hostile_names_do_nothing() {
+    let Some(browser) = chromium() else { return };
+    let result = play(
+        &browser,
+        &page(&runs::hostile()),
+        "for (const cell of cells()) { fire(cell, 'pointermove'); fire(cell, 'click'); press('Escape'); }
+        const wide = document.documentElement.scrollWidth <= window.innerWidth;
+        return { hacked: typeof window.hacked, scripts: document.scripts.length, images: document.images.length, wide };",
+    );
+    assert_eq!((&result["hacked"], &result["images"]), (&"undefined".into(), &0.into()));
+    assert_eq!(result["scripts"], 3, "data, page, and this test");
+    assert_eq!(result["wide"], true, "nothing pushes the page wider than its window");
+}
+
+#[test]
+fn ten_thousand_cells_stay_fast() {
+    let Some(browser) = chromium() else { return };
+    let result = play(
+        &browser,
+        &page(&runs::grid(200, 50, 2)),
+        "const start = performance.now();
+        set($('metric'), 1);
+        const drawn = cells().length;
+        const rows = document.querySelectorAll('#table tbody tr').length;
+        $('more').click();
+        return { drawn, rows, more: document.querySelectorAll('#table tbody tr').length };",
+    );
+    assert_eq!((&result["drawn"], &result["rows"], &result["more"]), (&10_000.into(), &200.into(), &1200.into()));
+}
