@@ -69,33 +69,6 @@ pub fn bind_to_parent(command: &mut Command) -> &mut Command {
     }
 }
 
-/// Keeps a child on one of the processors that this process may use (`sched_setaffinity(2)`): the one of that number, counted
-/// round.
-pub fn keep_on_one_processor(command: &mut Command, number: usize) -> &mut Command {
-    // SAFETY: all-zero is an empty `cpu_set_t`.
-    let mut allowed: libc::cpu_set_t = unsafe { mem::zeroed() };
-    // SAFETY: `allowed` is valid for writes of its size during the call. On an error it stays empty.
-    unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut allowed) };
-    let size = usize::try_from(libc::CPU_SETSIZE).unwrap_or(0);
-    // SAFETY: each index is below `CPU_SETSIZE`.
-    let processors: Vec<usize> = (0..size).filter(|&index| unsafe { libc::CPU_ISSET(index, &allowed) }).collect();
-    if processors.is_empty() {
-        return command;
-    }
-    let processor = processors[number % processors.len()];
-    // SAFETY: as above.
-    let mut one: libc::cpu_set_t = unsafe { mem::zeroed() };
-    // SAFETY: the index is below `CPU_SETSIZE`.
-    unsafe { libc::CPU_SET(processor, &mut one) };
-    // SAFETY: the closure runs between fork and exec and makes one system call, which is async-signal-safe.
-    unsafe {
-        command.pre_exec(move || {
-            check(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const one))?;
-            Ok(())
-        })
-    }
-}
-
 /// The kernel's release, version and machine (`uname(2)`): `6.12.117-cloud-amd64`, `#1 SMP …`, `x86_64`.
 ///
 /// # Errors
@@ -152,17 +125,6 @@ mod tests {
         }
         let other = std::thread::spawn(|| thread_usage().expect("usage")).join().expect("joined");
         assert!(other.user_ns + other.system_ns < 5_000_000, "only the calling thread is counted");
-    }
-
-    #[test]
-    fn a_child_is_kept_on_one_processor() {
-        for number in [0, 1, 1000] {
-            let mut command = std::process::Command::new("cat");
-            let output = super::keep_on_one_processor(command.arg("/proc/self/status"), number).output().expect("cat");
-            let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            let list = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("a list").trim();
-            assert!(list.parse::<usize>().is_ok(), "one processor: {list}");
-        }
     }
 
     #[test]

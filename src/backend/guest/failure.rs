@@ -85,14 +85,6 @@ pub(super) enum GuestFailure {
         /// The console's last lines.
         console: Tail,
     },
-    /// In virtual time: guests that should be equal are not.
-    #[error(
-        "of {guests} guests that were started from the same machine for the same repeat no two gave the same figures: virtual time does not hold on this host; please report it with this record"
-    )]
-    Unequal {
-        /// How many were tried.
-        guests: usize,
-    },
     /// The run was interrupted.
     #[error("interrupted")]
     Interrupted,

@@ -73,7 +73,6 @@ impl Candidate {
         bootable: &Bootable,
         qemu: &Qemu,
         folder: TempDir,
-        slot: usize,
         console: &Path,
         interrupted: &AtomicBool,
     ) -> Result<Self, GuestFailure> {
@@ -81,7 +80,7 @@ impl Candidate {
         File::create(folder.path().join(MEMORY))
             .and_then(|file| file.set_len(MEMORY_BYTES))
             .map_err(failed("saved"))?;
-        let hello = freeze(bootable, qemu, folder.path(), slot, console, interrupted)?;
+        let hello = freeze(bootable, qemu, folder.path(), console, interrupted)?;
         let memory_sha256 = digest(&folder.path().join(MEMORY)).map_err(failed("saved"))?;
         Ok(Self { folder, hello, memory_sha256 })
     }
@@ -189,7 +188,7 @@ impl FrozenStore {
 
     /// Boots the machine until two boots agree in every byte of memory. The first two run side by side.
     ///
-    /// A boot that went wrong in spite of [`Launch::slot`] is thus found out, and two boots do not agree by chance.
+    /// A boot whose clock went wrong (see `agreeing` in `virtual_time`) is thus found out: two do not agree by chance.
     fn agreeing(
         &self,
         bootable: &Bootable,
@@ -201,7 +200,7 @@ impl FrozenStore {
         let boot = |number: usize| {
             let folder = tempfile::Builder::new().prefix(".new-").tempdir_in(&self.folder).map_err(failed("saved"))?;
             let console = if number == 0 { console.to_owned() } else { folder.path().join("console.log") };
-            Candidate::boot(bootable, qemu, folder, number, &console, interrupted)
+            Candidate::boot(bootable, qemu, folder, &console, interrupted)
         };
         let (first, second) = std::thread::scope(|scope| {
             let second = scope.spawn(|| boot(1));
@@ -331,7 +330,6 @@ fn freeze(
     bootable: &Bootable,
     qemu: &Qemu,
     folder: &Path,
-    slot: usize,
     console: &Path,
     interrupted: &AtomicBool,
 ) -> Result<Hello, GuestFailure> {
@@ -341,7 +339,6 @@ fn freeze(
         initrd: Some(&folder.join(INITRD)),
         assignment: b"{}",
         memory: Memory::KeptIn(&folder.join(MEMORY)),
-        slot,
         freeze: true,
         console,
     };

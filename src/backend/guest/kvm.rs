@@ -66,7 +66,6 @@ fn boot(qemu: &Qemu, kernel: &Path, interrupted: &AtomicBool) -> KvmVerdict {
         initrd: None,
         assignment: b"{}",
         memory: Memory::Own,
-        slot: 0,
         freeze: false,
         console: console.path(),
     };

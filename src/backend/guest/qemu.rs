@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::sys::process::{bind_to_parent, keep_on_one_processor};
+use crate::sys::process::bind_to_parent;
 
 use super::protocol::{AGENT_FREEZE, AGENT_RUN, AGENT_VARIABLE, FW_CFG_NAME};
 
@@ -89,10 +89,6 @@ pub(super) struct Launch<'a> {
     pub(super) memory: Memory<'a>,
     /// Stop at the agent's word, to be saved.
     pub(super) freeze: bool,
-    /// In virtual time: which processor of the host QEMU is kept on. Its main loop then does not run beside the emulated
-    /// processor: it could see that one idle before the instructions it has just executed are counted
-    /// (`icount_start_warp_timer` beside `icount_process_data`), and move the clock by too much.
-    pub(super) slot: usize,
     /// Where the console's log goes: it is appended to.
     pub(super) console: &'a Path,
 }
@@ -219,9 +215,6 @@ impl Process {
             command.args(["-object", &backend, "-machine", "memory-backend=memory"]);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(File::create(folder.path().join(ERRORS))?);
-        if launch.accelerator == Accelerator::TcgVirtual {
-            keep_on_one_processor(&mut command, launch.slot);
-        }
         let mut child = bind_to_parent(&mut command).spawn()?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("QEMU's standard input and output are not there"));

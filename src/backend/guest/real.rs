@@ -49,7 +49,6 @@ pub(super) fn run(
             initrd: Some(initrd.path()),
             assignment: &assignment,
             memory: Memory::Own,
-            slot: 0,
             freeze: false,
             console: &console,
         };
