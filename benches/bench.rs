@@ -173,8 +173,8 @@ fn guests() {
     let one = "name = \"one\"\n[run]\nrepeat = 1\n[kernel]\nclock = \"virtual\"\n[workload]\nprotocol = \"sctp\"\n";
     let _ = Command::new(env!("CARGO_BIN_EXE_sweep")).args(["kernel", "prune"]).output();
     let cold = run("one.toml", one, &[]);
-    let frozen = cold.lines().find_map(|line| line.strip_prefix("note: frozen in ")).unwrap_or("?");
-    println!("   cold boot, settled and frozen in {frozen} (target at most 4 s for the boot)");
+    let frozen = cold.lines().find_map(|line| line.strip_prefix("note: booted in ")).unwrap_or("?");
+    println!("   cold: two guests side by side booted in {frozen} (target at most 4 s for the boot)");
     let mut load = Vec::new();
     for _ in 0..5 {
         let text = run("one.toml", one, &["-j", "1"]);

@@ -27,7 +27,7 @@ use super::qmp::QmpError;
 use super::session::Session;
 use super::{BOOT_DEADLINE, Bootable};
 use crate::sys;
-use crate::units::hex;
+use crate::units::{Span, hex};
 
 /// Most that all frozen machines together may take, in bytes. The ones used longest ago go first.
 pub const MAX_STORE_BYTES: u64 = 4 << 30;
@@ -57,8 +57,8 @@ pub struct FrozenStore {
 pub(super) struct Frozen {
     folder: PathBuf,
     facts: Facts,
-    /// Whether it was made just now, and how long its boot took in host time.
-    pub(super) made_in: Option<Duration>,
+    /// Whether it was made just now.
+    pub(super) made: bool,
 }
 
 /// A machine that was booted and saved, and is not in the store yet.
@@ -66,6 +66,8 @@ struct Candidate {
     folder: TempDir,
     hello: Hello,
     memory_sha256: String,
+    /// From QEMU's start to the agent's first word.
+    booted_in: Span,
 }
 
 impl Candidate {
@@ -80,9 +82,9 @@ impl Candidate {
         File::create(folder.path().join(MEMORY))
             .and_then(|file| file.set_len(MEMORY_BYTES))
             .map_err(failed("saved"))?;
-        let hello = freeze(bootable, qemu, folder.path(), console, interrupted)?;
+        let (hello, booted_in) = freeze(bootable, qemu, folder.path(), console, interrupted)?;
         let memory_sha256 = digest(&folder.path().join(MEMORY)).map_err(failed("saved"))?;
-        Ok(Self { folder, hello, memory_sha256 })
+        Ok(Self { folder, hello, memory_sha256, booted_in })
     }
 }
 
@@ -166,6 +168,7 @@ impl FrozenStore {
         note(format!("booting {} in virtual time and freezing it", bootable.image));
         let begun = Instant::now();
         let candidate = self.agreeing(bootable, qemu, console, interrupted, note)?;
+        let booted_in = candidate.booted_in;
         let facts = Facts {
             version: VERSION,
             key: key.clone(),
@@ -183,7 +186,8 @@ impl FrozenStore {
         let fresh = candidate.folder.keep();
         fs::rename(&fresh, &folder).map_err(failed("saved"))?;
         self.prune(MAX_STORE_BYTES, Some(&key)).map_err(failed("saved"))?;
-        Ok(Frozen { folder, facts, made_in: Some(begun.elapsed()) })
+        note(format!("booted in {booted_in}, settled, saved and compared in {} in all", Span::from(begun.elapsed())));
+        Ok(Frozen { folder, facts, made: true })
     }
 
     /// Boots the machine until two boots agree in every byte of memory. The first two run side by side.
@@ -304,7 +308,7 @@ impl Frozen {
         // The time of its last use decides what is pruned first. A store that cannot be written still serves.
         let _ =
             File::options().append(true).open(folder.join(FACTS)).and_then(|file| file.set_modified(SystemTime::now()));
-        Ok(Some(Self { folder: folder.to_owned(), facts, made_in: None }))
+        Ok(Some(Self { folder: folder.to_owned(), facts, made: false }))
     }
 
     /// What the agent said before it stopped.
@@ -332,7 +336,7 @@ fn freeze(
     folder: &Path,
     console: &Path,
     interrupted: &AtomicBool,
-) -> Result<Hello, GuestFailure> {
+) -> Result<(Hello, Span), GuestFailure> {
     let launch = Launch {
         accelerator: Accelerator::TcgVirtual,
         kernel: &bootable.kernel,
@@ -344,10 +348,11 @@ fn freeze(
     };
     let mut session = Session::start(qemu, &launch, interrupted)?;
     let hello = session.hello(BOOT_DEADLINE)?;
+    let booted_in = session.age();
     let deadline = Instant::now() + SAVE_DEADLINE;
     let saved = save(&mut session, folder, deadline);
     saved.map_err(|error| session.state("saved", &error))?;
-    Ok(hello)
+    Ok((hello, booted_in))
 }
 
 fn save(session: &mut Session<'_>, folder: &Path, deadline: Instant) -> Result<(), QmpError> {

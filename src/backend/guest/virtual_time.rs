@@ -70,12 +70,9 @@ pub(super) fn run(
             return Err(BackendError::Broken(format!("{failure}\n  the whole console: {}", console.display())));
         }
     };
-    match frozen.made_in {
-        Some(took) => {
-            let _ = tell(Event::Note(format!("frozen in {}", Span::from(took))));
-        }
+    if !frozen.made {
         // The log of a boot that did not happen.
-        None => drop(fs::remove_file(&console)),
+        drop(fs::remove_file(&console));
     }
     for note in guest.notes(frozen.hello()) {
         let _ = tell(Event::Note(note));
