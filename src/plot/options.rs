@@ -55,7 +55,7 @@ pub struct PlotOptions {
     pub y: Option<String>,
     /// Axes with one small picture for each value, in this order. Whatever else varies is added.
     pub facet: Vec<String>,
-    /// The kind of file that [`super::render`] and [`super::write`] make.
+    /// The kind of file that [`super::encode`] and [`super::write`] make.
     pub format: Format,
     /// Colours around the cells.
     pub theme: Theme,
