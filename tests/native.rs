@@ -114,16 +114,6 @@ fn a_repeat_that_takes_too_long_is_a_time_out_with_what_had_arrived() {
 }
 
 #[test]
-fn an_mtu_that_the_kernel_refuses_is_invalid() {
-    // veth takes at most 65535 less its header since 4.17; whatever the bound, the reason names the link.
-    let measured = measure(&[("link.mtu", Value::Int(65535))], 10_000);
-    if measured.outcome != Outcome::Measured {
-        assert_eq!(measured.outcome, Outcome::Invalid, "{:?}", measured.reason);
-        assert!(measured.reason.expect("a reason").contains("MTU of 65535"));
-    }
-}
-
-#[test]
 fn sctp_is_measured_or_skipped_with_what_to_do() {
     for style in ["one-to-one", "one-to-many"] {
         let measured = measure(&[("workload.protocol", word("sctp")), ("workload.style", word(style))], 10_000);

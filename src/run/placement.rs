@@ -151,7 +151,6 @@ pub(super) fn prepare(
             let kernel = kernel_of(image.as_deref(), store, note)?;
             let (accelerator, how) = accelerate(*clock, &qemu, &kernel, store, interrupted);
             let options = GuestOptions {
-                asked: placement.asked.clone(),
                 accelerator,
                 why: format!("{}; {how}", placement.why),
                 program: choice.program.clone(),

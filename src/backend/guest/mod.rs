@@ -62,8 +62,6 @@ struct Bootable {
 /// How guests are to be run.
 #[derive(Clone, Debug)]
 pub struct GuestOptions {
-    /// Which kernel, as the sweep asked for it.
-    pub asked: String,
     /// How the processor is run, and by which clock.
     pub accelerator: Accelerator,
     /// Why this machine and no other, in a sentence.
