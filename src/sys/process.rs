@@ -109,6 +109,72 @@ pub fn free_space(folder: &Path) -> io::Result<u64> {
     Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
 }
 
+/// The processors that the calling thread may run on (`sched_getaffinity(2)`), in order.
+///
+/// # Errors
+/// `EINVAL` on a machine with more than 1024 processors.
+pub fn allowed_processors() -> io::Result<Vec<usize>> {
+    // SAFETY: all-zero is an empty `cpu_set_t`.
+    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
+    // SAFETY: `set` is valid for writes of its size during the call.
+    check(unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) })?;
+    let many = usize::try_from(libc::CPU_SETSIZE).unwrap_or(0);
+    // SAFETY: the numbers stay below CPU_SETSIZE.
+    Ok((0..many).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect())
+}
+
+/// The processor that the calling thread runs on just now (`sched_getcpu(3)`), where the kernel tells.
+pub fn current_processor() -> Option<usize> {
+    // SAFETY: it takes nothing and returns a number.
+    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+/// Keeps every thread that a process has now, and all that these start later, on one processor (`sched_setaffinity(2)`).
+///
+/// # Errors
+/// `EINVAL` for a processor that this process may not use, and what reading `/proc` says.
+pub fn keep_on_processor(process: u32, cpu: usize) -> io::Result<()> {
+    let many = usize::try_from(libc::CPU_SETSIZE).unwrap_or(0);
+    if cpu >= many {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: all-zero is an empty `cpu_set_t`.
+    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
+    // SAFETY: the number is below CPU_SETSIZE.
+    unsafe { libc::CPU_SET(cpu, &mut set) };
+    for thread in threads(process)? {
+        // SAFETY: `set` is valid for reads of its size during the call.
+        check(unsafe { libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &raw const set) })?;
+    }
+    Ok(())
+}
+
+/// Gives the threads of a process, all but one, precedence over all that is not real-time: they run the moment they can
+/// (`SCHED_FIFO`, `sched(7)`). So do the threads that they start later.
+///
+/// # Errors
+/// `EPERM` without `CAP_SYS_NICE` or a limit on real-time priorities above zero, and what reading `/proc` says.
+pub fn give_precedence(process: u32, but: u32) -> io::Result<()> {
+    let lowest = libc::sched_param { sched_priority: 1 };
+    for thread in threads(process)? {
+        if u32::try_from(thread).is_ok_and(|thread| thread == but) {
+            continue;
+        }
+        // SAFETY: `lowest` is valid for reads during the call.
+        check(unsafe { libc::sched_setscheduler(thread, libc::SCHED_FIFO, &raw const lowest) })?;
+    }
+    Ok(())
+}
+
+/// The threads that a process has now.
+fn threads(process: u32) -> io::Result<Vec<libc::pid_t>> {
+    let folder = std::fs::read_dir(format!("/proc/{process}/task"))?;
+    let number = |entry: io::Result<std::fs::DirEntry>| {
+        entry.map(|entry| entry.file_name().to_str().and_then(|name| name.parse().ok())).transpose()
+    };
+    folder.filter_map(number).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::{kernel_name, thread_usage};

@@ -63,6 +63,8 @@ pub fn get_int(socket: BorrowedFd<'_>, option: IntOption) -> io::Result<i32> {
 pub enum Wait {
     /// Block, up to the socket's own timeout.
     Block,
+    /// Block until the whole buffer is full, up to the socket's own timeout (`MSG_WAITALL`; a message ends it too).
+    Fill,
     /// Return `WouldBlock` (`MSG_DONTWAIT`).
     No,
 }
@@ -71,6 +73,7 @@ impl Wait {
     const fn flags(self) -> libc::c_int {
         match self {
             Self::Block => 0,
+            Self::Fill => libc::MSG_WAITALL,
             Self::No => libc::MSG_DONTWAIT,
         }
     }

@@ -160,7 +160,7 @@ fn drain(
 ) -> Result<(), Failure> {
     let mut message_begins = true;
     loop {
-        match channel.receive(buffer, Wait::Block) {
+        match channel.receive(buffer, Wait::Fill) {
             Ok(Arrival::Bytes { len: 0, .. }) => {}
             Ok(Arrival::Bytes { len, ends_message }) => {
                 if channel.keeps_messages() && message_begins && buffer[0] == LAST {

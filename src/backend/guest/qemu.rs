@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::sys::process::bind_to_parent;
+use crate::sys::process::{bind_to_parent, give_precedence, keep_on_processor};
 
 use super::protocol::{AGENT_FREEZE, AGENT_RUN, AGENT_VARIABLE, FW_CFG_NAME};
 
@@ -220,6 +220,16 @@ impl Process {
             return Err(io::Error::other("QEMU's standard input and output are not there"));
         };
         Ok((Self { child, folder }, input, output))
+    }
+
+    /// Keeps QEMU on one processor, where its main loop and helpers go before `emulator`, the thread that emulates: they then
+    /// take turns at moments that the guest decides, and not the host (see `Turns` in `virtual_time`).
+    ///
+    /// # Errors
+    /// `EPERM` where this user may not give precedence.
+    pub(super) fn take_turns(&self, processor: usize, emulator: u32) -> io::Result<()> {
+        keep_on_processor(self.child.id(), processor)?;
+        give_precedence(self.child.id(), emulator)
     }
 
     /// What the agent writes to its serial port, from the beginning.

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::units::Span;
 
 use super::failure::{Console, GuestFailure, Silence, classify};
@@ -60,6 +62,13 @@ impl<'a> Session<'a> {
     /// How long ago the guest was started.
     pub(super) fn age(&self) -> Span {
         self.begun.elapsed().into()
+    }
+
+    /// Keeps QEMU on one processor, the thread that emulates last. Says whether the host allows it.
+    pub(super) fn take_turns(&mut self, processor: usize) -> Result<bool, QmpError> {
+        let processors = self.qmp.command("query-cpus-fast", Value::Null, Instant::now() + START_DEADLINE)?;
+        let emulator = processors[0]["thread-id"].as_u64().and_then(|thread| u32::try_from(thread).ok());
+        Ok(emulator.is_some_and(|emulator| self.process.take_turns(processor, emulator).is_ok()))
     }
 
     /// QEMU's machine protocol.

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::backend::{BackendError, Event, Job};
 use crate::measurement::{Measurement, Outcome};
 use crate::settings::Work;
+use crate::sys::process::{allowed_processors, current_processor};
 use crate::units::Span;
 
 use super::Guest;
@@ -32,6 +33,9 @@ const HOST_DEADLINE: Duration = Duration::from_mins(1);
 /// And how much more for each second that a stream keeps the guest busy, which costs ten seconds and more.
 const HOST_PER_STREAM: u32 = 40;
 
+/// One repeat in so many is run by two guests although their turns are ordered, to see whether that holds.
+const CHECKED_EVERY: usize = 24;
+
 /// Guests of one repeat after which no further agreement is sought.
 const MOST_GUESTS: usize = 5;
 
@@ -48,8 +52,8 @@ const CLOCK_PERIOD: Duration = Duration::from_secs(2);
 enum Told {
     Started(usize),
     Loaded(Span),
-    /// How many guests it took until two agreed.
-    Agreed(Option<usize>),
+    /// What became of the guests of a repeat.
+    Ran(Guests),
     Ended(usize, Result<Box<Measurement>, GuestFailure>),
 }
 
@@ -94,13 +98,15 @@ fn share_out(
 ) {
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
+    let turns = Turns::new();
     let (sender, told) = channel();
     let mut loads = Vec::new();
-    let (mut repeated, mut unequal) = (0, 0);
+    let mut tally = Tally::default();
+    let workers = guest.options.parallel.clamp(1, jobs.len().max(1));
     thread::scope(|scope| {
-        for _ in 0..guest.options.parallel.clamp(1, jobs.len().max(1)) {
+        for worker in 0..workers {
             let sender = sender.clone();
-            let (next, stop) = (&next, &stop);
+            let (next, stop, turns) = (&next, &stop, &turns);
             scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) && !interrupted.load(Ordering::Relaxed) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
@@ -111,10 +117,11 @@ fn share_out(
                     let say = |word| drop(sender.send(word));
                     say(Told::Started(index));
                     let loaded = |took| say(Told::Loaded(took));
-                    let once = || once(guest, frozen, job, fault.clone(), interrupted, loaded);
-                    let result = agreeing(once);
+                    let processor = turns.processor(worker, workers);
+                    let once = || once(guest, frozen, job, fault.clone(), processor, interrupted, loaded);
+                    let result = trusted(once, turns, index);
                     if let Ok((_, guests)) = &result {
-                        say(Told::Agreed(*guests));
+                        say(Told::Ran(*guests));
                     }
                     say(Told::Ended(index, result.map(|(measurement, _)| Box::new(measurement))));
                 }
@@ -127,9 +134,8 @@ fn share_out(
                     loads.push(took);
                     continue;
                 }
-                Told::Agreed(guests) => {
-                    repeated += usize::from(guests.is_none_or(|guests| guests > 2));
-                    unequal += usize::from(guests.is_none());
+                Told::Ran(guests) => {
+                    tally.add(guests);
                     continue;
                 }
                 Told::Started(index) => Event::Started(index),
@@ -146,9 +152,8 @@ fn share_out(
             }
         }
     });
-    if repeated > 0 {
-        let agreed = if unequal == 0 { "all came to agree".to_owned() } else { format!("{unequal} never agreed") };
-        let _ = tell(Event::Note(format!("{repeated} repeats took more than two guests until two agreed; {agreed}")));
+    for note in tally.notes(&turns) {
+        let _ = tell(Event::Note(note));
     }
     loads.sort_unstable();
     if let Some(median) = loads.get(loads.len() / 2) {
@@ -156,38 +161,122 @@ fn share_out(
     }
 }
 
-/// Runs a repeat until two guests agree in every figure. Returns its measurement and how many guests it took; `None` where no
-/// two of [`MOST_GUESTS`] agreed, and then the measurement is the last one's.
+/// Whether QEMU's two threads take turns at moments that the guest decides.
 ///
-/// QEMU's main loop runs beside the emulated processor, and now and then it looks at the clock of one that goes idle before
-/// the instructions it has just executed are counted (`icount_start_warp_timer` beside `icount_process_data`): it then moves
-/// the clock too far, by nanoseconds as a rule. It is rare, and no two guests meet it in the same way.
-fn agreeing(
-    once: impl Fn() -> Result<Measurement, GuestFailure>,
-) -> Result<(Measurement, Option<usize>), GuestFailure> {
-    let mut seen = vec![once()?];
-    loop {
-        let next = once()?;
-        let guests = seen.len() + 1;
-        if seen.contains(&next) {
-            return Ok((next, Some(guests)));
+/// QEMU's main loop runs beside the thread that emulates the processor. Whenever the guest sets a timer it is woken, and if it
+/// gets to run just as the processor goes idle, it looks at the clock before the instructions just executed are counted
+/// (`icount_start_warp_timer` beside `icount_process_data`): it then moves the clock too far, by nanoseconds as a rule. On one
+/// processor, with the main loop first, it has always run before the guest goes on, and there is no such moment. That takes a
+/// right that root has. Without it a repeat is run until two guests agree in every figure: no two go wrong in the same way.
+struct Turns {
+    processors: Vec<usize>,
+    /// Set when a repeat whose guests took turns was checked, and they did not agree.
+    broken: AtomicBool,
+}
+
+impl Turns {
+    fn new() -> Self {
+        Self { processors: allowed_processors().unwrap_or_default(), broken: AtomicBool::new(false) }
+    }
+
+    /// The processor for a guest: each worker's own, and for a single one wherever there is room just now.
+    fn processor(&self, worker: usize, workers: usize) -> Option<usize> {
+        if workers == 1
+            && let Some(here) = current_processor()
+        {
+            return Some(here);
         }
-        if guests == MOST_GUESTS {
-            return Ok((next, None));
+        self.processors.get(worker % self.processors.len().max(1)).copied()
+    }
+}
+
+/// What became of the guests of a repeat.
+#[derive(Clone, Copy)]
+struct Guests {
+    /// How many there were.
+    number: usize,
+    /// Whether they took turns.
+    ordered: bool,
+    /// Whether two agreed, where there were two.
+    agreed: bool,
+}
+
+/// The same of all repeats.
+#[derive(Default)]
+struct Tally {
+    checked: usize,
+    unordered: usize,
+    repeated: usize,
+    unequal: usize,
+}
+
+impl Tally {
+    fn add(&mut self, guests: Guests) {
+        self.unordered += usize::from(!guests.ordered);
+        self.checked += usize::from(guests.ordered && guests.number > 1);
+        self.repeated += usize::from(guests.number > 2);
+        self.unequal += usize::from(guests.number > 1 && !guests.agreed);
+    }
+
+    fn notes(&self, turns: &Turns) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.checked > 0 && !turns.broken.load(Ordering::Relaxed) {
+            notes.push(format!("{} repeats were run by two guests each as a check: all agreed", self.checked));
+        }
+        if self.unordered > 0 {
+            notes.push(format!(
+                "{} repeats were run until two guests agreed, since QEMU's threads cannot be ordered here (root can)",
+                self.unordered
+            ));
+        }
+        if self.repeated > 0 {
+            let agreed = if self.unequal == 0 {
+                "all came to agree".to_owned()
+            } else {
+                format!("{} never agreed", self.unequal)
+            };
+            notes.push(format!("{} repeats took more than two guests until two agreed; {agreed}", self.repeated));
+        }
+        notes
+    }
+}
+
+/// Runs a repeat: once where QEMU's threads take turns, else until two guests agree in every figure. Where no two of
+/// [`MOST_GUESTS`] agree, the measurement is the last one's.
+fn trusted(
+    once: impl Fn() -> Result<(Measurement, bool), GuestFailure>,
+    turns: &Turns,
+    index: usize,
+) -> Result<(Measurement, Guests), GuestFailure> {
+    let (first, ordered) = once()?;
+    if ordered && !index.is_multiple_of(CHECKED_EVERY) && !turns.broken.load(Ordering::Relaxed) {
+        return Ok((first, Guests { number: 1, ordered, agreed: true }));
+    }
+    let mut seen = vec![first];
+    loop {
+        let (next, _) = once()?;
+        let number = seen.len() + 1;
+        let agreed = seen.contains(&next);
+        if agreed || number == MOST_GUESTS {
+            return Ok((next, Guests { number, ordered, agreed }));
+        }
+        if ordered {
+            turns.broken.store(true, Ordering::Relaxed);
         }
         seen.push(next);
     }
 }
 
-/// One guest.
+/// One guest. Returns its measurement, and whether QEMU's threads took turns.
 fn once(
     guest: &Guest,
     frozen: &Frozen,
     job: &Job,
     fault: Option<Fault>,
+    processor: Option<usize>,
     interrupted: &AtomicBool,
     loaded: impl Fn(Span),
-) -> Result<Measurement, GuestFailure> {
+) -> Result<(Measurement, bool), GuestFailure> {
     let assignment = Assignment { jobs: vec![job.clone()], fault };
     let start = |error: std::io::Error| GuestFailure::Start(error.to_string());
     let assignment = serde_json::to_vec(&assignment).map_err(|error| start(error.into()))?;
@@ -202,17 +291,21 @@ fn once(
         console: console.path(),
     };
     let mut session = Session::start(&guest.qemu, &launch, interrupted)?;
+    session.resumed();
+    let ordered = match processor.map(|processor| session.take_turns(processor)).transpose() {
+        Ok(ordered) => ordered.unwrap_or(false),
+        Err(error) => return Err(session.state("resumed", &error)),
+    };
     let result = converse(&mut session, job, loaded);
     if result.is_err() {
         // A folder for it exists: the boot's own log was there.
         let log = format!("failed-{}-{}.log", std::process::id(), session.age().0);
         session.keep_console(&guest.options.consoles.join(log));
     }
-    result
+    result.map(|measurement| (measurement, ordered))
 }
 
 fn converse(session: &mut Session<'_>, job: &Job, loaded: impl Fn(Span)) -> Result<Measurement, GuestFailure> {
-    session.resumed();
     let resumed = resume(session);
     let resumed_at = resumed.map_err(|error| session.state("resumed", &error))?;
     loaded(session.age());
@@ -246,6 +339,9 @@ fn resume(session: &mut Session<'_>) -> Result<u64, QmpError> {
     let deadline = Instant::now() + RESUME_DEADLINE;
     let qmp = session.qmp();
     qmp.command("migrate-set-capabilities", memory_stays(), deadline)?;
+    // QEMU would tell a network of its move five times within the first second. There is none, and each time wakes its main
+    // loop at a moment of the host's.
+    qmp.command("migrate-set-parameters", json!({ "announce-rounds": 0 }), deadline)?;
     qmp.command("migrate-incoming", json!({ "uri": format!("exec:cat {STATE}") }), deadline)?;
     qmp.poll("query-status", deadline, |status| Ok(status["status"] != "inmigrate"))?;
     let clock = guest_clock(session)?;
