@@ -16,7 +16,8 @@ use crate::sys::{namespace, process};
 use crate::units::Span;
 use crate::workload::{self, Addresses, BufferLimits, ClientSeat, Control, Report, ServerSeat};
 
-use super::{Backend, BackendError, Event, Job, Machine};
+use super::share::share_out;
+use super::{Backend, BackendError, Event, Job, Machine, Parallel};
 
 pub use link::LinkError;
 
@@ -24,6 +25,13 @@ pub use link::LinkError;
 #[derive(Debug)]
 pub struct Native {
     machine: Machine,
+    at_once: usize,
+}
+
+/// What a worker tells of a job.
+enum Told {
+    Started(usize),
+    Ended(usize, Box<Measurement>),
 }
 
 impl Native {
@@ -49,7 +57,18 @@ impl Native {
                 limits,
                 sysctls,
             },
+            at_once: 1,
         })
+    }
+
+    /// Measures several cells at once, whatever that does to their figures.
+    #[must_use]
+    pub fn at_once(mut self, parallel: Parallel) -> Self {
+        self.at_once = parallel.real_time;
+        if let Some(warning) = parallel.warning() {
+            self.machine.why = format!("{}; {warning}", self.machine.why);
+        }
+        self
     }
 
     /// What is known of this machine.
@@ -73,15 +92,16 @@ impl Backend for Native {
         if tell(Event::Machine(&self.machine)).is_break() {
             return Ok(());
         }
-        for (index, job) in jobs.iter().enumerate() {
-            if interrupted.load(Ordering::Relaxed) || tell(Event::Started(index)).is_break() {
-                return Ok(());
-            }
-            let measurement = self.measure(job, interrupted);
-            if interrupted.load(Ordering::Relaxed) || tell(Event::Ended(index, Box::new(measurement))).is_break() {
-                return Ok(());
-            }
-        }
+        let work = |_: usize, index: usize, say: &dyn Fn(Told)| {
+            say(Told::Started(index));
+            say(Told::Ended(index, Box::new(self.measure(&jobs[index], interrupted))));
+        };
+        share_out(jobs.len(), self.at_once, interrupted, work, |told| match told {
+            Told::Started(index) => tell(Event::Started(index)),
+            // What was under way when the run was interrupted has no figures of its own.
+            Told::Ended(..) if interrupted.load(Ordering::Relaxed) => ControlFlow::Break(()),
+            Told::Ended(index, measurement) => tell(Event::Ended(index, measurement)),
+        });
         Ok(())
     }
 }
