@@ -2,8 +2,10 @@
 //! Imports `units` only.
 
 mod distribution;
+mod samples;
 
 pub use distribution::{Distribution, Recorder};
+pub use samples::Samples;
 
 use serde::{Deserialize, Serialize};
 
@@ -96,6 +98,9 @@ pub struct End {
     pub voluntary_switches: Option<u64>,
     /// Times the processor was taken from it.
     pub involuntary_switches: Option<u64>,
+    /// Its buffers and windows over time. Streams only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<Samples>,
 }
 
 /// One buffer of one end, in bytes as `getsockopt` says them.

@@ -109,8 +109,17 @@ fn ends_of(repeats: &[&Record], width: Option<u16>) -> String {
     );
     for record in repeats {
         for (name, end) in [("client", &record.measurement.client), ("server", &record.measurement.server)] {
-            let End { rcvbuf, sndbuf, nodelay, cpu_user_ns, cpu_system_ns, voluntary_switches, involuntary_switches } =
-                end;
+            // Samples are drawn, not listed.
+            let End {
+                rcvbuf,
+                sndbuf,
+                nodelay,
+                cpu_user_ns,
+                cpu_system_ns,
+                voluntary_switches,
+                involuntary_switches,
+                samples: _,
+            } = end;
             let of_one = |shown| buffer(&BufferSummary { buffer: shown, differs: false });
             let switches =
                 or_dash(voluntary_switches.zip(*involuntary_switches), |(own, forced)| format!("{own} + {forced}"));

@@ -13,6 +13,8 @@ use crate::sys::socket::{
     IntOption, Piece, SCTP_NODELAY, SO_RCVBUF, SO_SNDBUF, TCP_NODELAY, Wait, get_int, receive, receive_message, send,
 };
 
+use super::samples::Sampler;
+
 /// How often the size of the buffers is looked at while a workload runs: two `getsockopt` calls each time.
 const GAUGE_PERIOD: Duration = Duration::from_millis(1);
 
@@ -32,6 +34,7 @@ pub(super) struct Channel {
     protocol: Protocol,
     peer: Peer,
     gauge: Gauge,
+    sampler: Sampler,
     usage: Usage,
 }
 
@@ -70,7 +73,7 @@ impl Channel {
 
     fn new(socket: Socket, protocol: Protocol, peer: Peer) -> Self {
         let gauge = Gauge { next: Instant::now(), rcvbuf: None, sndbuf: None };
-        Self { socket, protocol, peer, gauge, usage: Usage::default() }
+        Self { socket, protocol, peer, gauge, sampler: Sampler::default(), usage: Usage::default() }
     }
 
     /// Whether the protocol keeps messages apart.
@@ -135,6 +138,13 @@ impl Channel {
         self.gauge.sndbuf = self.gauge.sndbuf.max(sndbuf);
     }
 
+    /// Takes a sample of buffers and windows, if the last one is long enough ago. None before `start`.
+    pub(super) fn sample(&mut self, now: Instant, start: Option<Instant>) {
+        if let Some(start) = start {
+            self.sampler.look(self.socket.as_fd(), self.protocol, now, start);
+        }
+    }
+
     /// Tells what this end has used since [`Channel::begin`].
     pub(super) fn usage(&self, end: &mut End) {
         if let Ok(usage) = thread_usage() {
@@ -153,6 +163,7 @@ impl Channel {
         end.sndbuf.end = read(self.fd(), SO_SNDBUF);
         end.sndbuf.peak = self.gauge.sndbuf.max(end.sndbuf.end).max(end.sndbuf.initial);
         end.nodelay.given = get_int(self.fd(), nodelay_of(self.protocol)).ok().map(|given| given != 0);
+        end.samples = self.sampler.finish();
     }
 }
 

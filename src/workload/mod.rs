@@ -9,6 +9,7 @@ mod endpoint;
 mod failure;
 mod limits;
 mod meeting;
+mod samples;
 mod stream;
 
 pub use failure::Failure;
