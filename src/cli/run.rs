@@ -47,6 +47,9 @@ pub(super) struct RunArgs {
     /// Run cells in virtual time anew even if their results are known from an earlier run.
     #[arg(long)]
     fresh: bool,
+    /// Do not read the kernel's counters and what it knows of each connection: cells then say no reasons.
+    #[arg(long)]
+    no_evidence: bool,
     /// Write no pictures and no page at the end.
     #[arg(long)]
     no_plot: bool,
@@ -88,6 +91,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
         destination,
         choice,
         fresh: arguments.fresh,
+        evidence: !arguments.no_evidence,
         store: store(),
     };
     let interrupted = watch_signals()?;

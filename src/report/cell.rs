@@ -109,7 +109,7 @@ fn ends_of(repeats: &[&Record], width: Option<u16>) -> String {
     );
     for record in repeats {
         for (name, end) in [("client", &record.measurement.client), ("server", &record.measurement.server)] {
-            // Samples are drawn, not listed.
+            // Samples are drawn, not listed, and evidence has a list of its own.
             let End {
                 rcvbuf,
                 sndbuf,
@@ -118,6 +118,7 @@ fn ends_of(repeats: &[&Record], width: Option<u16>) -> String {
                 cpu_system_ns,
                 voluntary_switches,
                 involuntary_switches,
+                evidence: _,
                 samples: _,
             } = end;
             let of_one = |shown| buffer(&BufferSummary { buffer: shown, differs: false });

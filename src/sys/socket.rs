@@ -72,6 +72,8 @@ pub struct Memory {
     pub sndbuf: Option<u32>,
     /// Queued to be sent, or sent and not yet acknowledged: `sk_wmem_queued`. What TCP and SCTP charge against theirs.
     pub wmem_queued: Option<u32>,
+    /// Packets dropped for want of room, or damaged: `sk_drops`.
+    pub drops: Option<u32>,
 }
 
 /// Reads the memory of a socket in one call: `SO_MEMINFO`, since Linux 4.12 (`sk_get_meminfo`, net/core/sock.c).
@@ -101,6 +103,7 @@ pub fn memory(socket: BorrowedFd<'_>) -> io::Result<Memory> {
         wmem_alloc: word(libc::SK_MEMINFO_WMEM_ALLOC),
         sndbuf: word(libc::SK_MEMINFO_SNDBUF),
         wmem_queued: word(libc::SK_MEMINFO_WMEM_QUEUED),
+        drops: word(libc::SK_MEMINFO_DROPS),
     })
 }
 
@@ -117,6 +120,26 @@ pub struct TcpState {
     pub snd_wnd: Option<u32>,
     /// The window that this end offers, after scaling, in bytes. Since Linux 6.2.
     pub rcv_wnd: Option<u32>,
+    /// The congestion window at which slow start ends, in segments.
+    pub snd_ssthresh: Option<u32>,
+    /// The smallest round trip seen, in microseconds.
+    pub min_rtt_us: Option<u32>,
+    /// Segments sent again.
+    pub total_retrans: Option<u32>,
+    /// Time in which there was something to send or to be acknowledged, in microseconds.
+    pub busy_us: Option<u64>,
+    /// Time in which the peer's window kept it from sending, in microseconds.
+    pub rwnd_limited_us: Option<u64>,
+    /// Time in which its own send buffer did, in microseconds.
+    pub sndbuf_limited_us: Option<u64>,
+    /// Bytes of data sent, those sent again among them.
+    pub bytes_sent: Option<u64>,
+    /// Bytes of data sent again.
+    pub bytes_retrans: Option<u64>,
+    /// Window scale that the peer asked for, as a power of two.
+    pub snd_wscale: Option<u8>,
+    /// Window scale that this end asked for.
+    pub rcv_wscale: Option<u8>,
 }
 
 /// Reads the state of a TCP connection: `TCP_INFO` (`tcp_get_info`, net/ipv4/tcp.c). A kernel writes as much of the
@@ -133,12 +156,26 @@ pub fn tcp_state(socket: BorrowedFd<'_>) -> io::Result<TcpState> {
         libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut info).cast(), &raw mut length)
     })?;
     let told = |offset: usize, field: u32| (offset + size_of::<u32>() <= length as usize).then_some(field);
+    let wide = |offset: usize, field: u64| (offset + size_of::<u64>() <= length as usize).then_some(field);
+    let byte = |offset: usize, field: u8| (offset < length as usize).then_some(field);
+    // Two bit fields, the first one in the lower bits.
+    let scales = byte(offset_of!(libc::tcp_info, tcpi_snd_rcv_wscale), info.tcpi_snd_rcv_wscale);
     Ok(TcpState {
         snd_mss: told(offset_of!(libc::tcp_info, tcpi_snd_mss), info.tcpi_snd_mss),
         snd_cwnd: told(offset_of!(libc::tcp_info, tcpi_snd_cwnd), info.tcpi_snd_cwnd),
         rtt_us: told(offset_of!(libc::tcp_info, tcpi_rtt), info.tcpi_rtt),
         snd_wnd: told(offset_of!(libc::tcp_info, tcpi_snd_wnd), info.tcpi_snd_wnd),
         rcv_wnd: told(offset_of!(libc::tcp_info, tcpi_rcv_wnd), info.tcpi_rcv_wnd),
+        snd_ssthresh: told(offset_of!(libc::tcp_info, tcpi_snd_ssthresh), info.tcpi_snd_ssthresh),
+        min_rtt_us: told(offset_of!(libc::tcp_info, tcpi_min_rtt), info.tcpi_min_rtt),
+        total_retrans: told(offset_of!(libc::tcp_info, tcpi_total_retrans), info.tcpi_total_retrans),
+        busy_us: wide(offset_of!(libc::tcp_info, tcpi_busy_time), info.tcpi_busy_time),
+        rwnd_limited_us: wide(offset_of!(libc::tcp_info, tcpi_rwnd_limited), info.tcpi_rwnd_limited),
+        sndbuf_limited_us: wide(offset_of!(libc::tcp_info, tcpi_sndbuf_limited), info.tcpi_sndbuf_limited),
+        bytes_sent: wide(offset_of!(libc::tcp_info, tcpi_bytes_sent), info.tcpi_bytes_sent),
+        bytes_retrans: wide(offset_of!(libc::tcp_info, tcpi_bytes_retrans), info.tcpi_bytes_retrans),
+        snd_wscale: scales.map(|scales| scales & 0xf),
+        rcv_wscale: scales.map(|scales| scales >> 4),
     })
 }
 

@@ -6,12 +6,15 @@ use std::time::{Duration, Instant};
 
 use socket2::{SockAddr, Socket};
 
-use crate::measurement::End;
+use crate::measurement::{End, TcpFacts};
 use crate::settings::Protocol;
 use crate::sys::process::{Usage, thread_usage};
 use crate::sys::socket::{
-    IntOption, Piece, SCTP_NODELAY, SO_RCVBUF, SO_SNDBUF, TCP_NODELAY, Wait, get_int, receive, receive_message, send,
+    IntOption, Piece, SCTP_NODELAY, SO_RCVBUF, SO_SNDBUF, TCP_NODELAY, TcpState, Wait, get_int, memory, receive,
+    receive_message, send, tcp_state,
 };
+
+use crate::units::Span;
 
 use super::samples::Sampler;
 
@@ -156,6 +159,17 @@ impl Channel {
         }
     }
 
+    /// Tells what the kernel knows of the connection.
+    pub(super) fn testify(&self, end: &mut End) {
+        let begun = Instant::now();
+        let evidence = end.evidence.get_or_insert_default();
+        if self.protocol == Protocol::Tcp {
+            evidence.tcp = tcp_state(self.fd()).ok().map(facts);
+        }
+        evidence.socket_drops = memory(self.fd()).ok().and_then(|memory| memory.drops).map(u64::from);
+        evidence.cost_ns = Some(Span::from(begun.elapsed()).0);
+    }
+
     /// Tells what this end was given, and closes its socket.
     pub(super) fn finish(self, end: &mut End) {
         end.rcvbuf.end = read(self.fd(), SO_RCVBUF);
@@ -164,6 +178,30 @@ impl Channel {
         end.sndbuf.peak = self.gauge.sndbuf.max(end.sndbuf.end).max(end.sndbuf.initial);
         end.nodelay.given = get_int(self.fd(), nodelay_of(self.protocol)).ok().map(|given| given != 0);
         end.samples = self.sampler.finish();
+    }
+}
+
+/// The kernel's own units as ours.
+fn facts(state: TcpState) -> TcpFacts {
+    let wide = |value: Option<u32>| value.map(u64::from);
+    let nanoseconds = |micros: Option<u64>| micros.map(|micros| micros * 1000);
+    let mss = wide(state.snd_mss);
+    // `TCP_INFINITE_SSTHRESH` (include/net/tcp.h): slow start has not ended.
+    let ssthresh = state.snd_ssthresh.filter(|&segments| segments != 0x7fff_ffff);
+    TcpFacts {
+        busy_ns: nanoseconds(state.busy_us),
+        rwnd_limited_ns: nanoseconds(state.rwnd_limited_us),
+        sndbuf_limited_ns: nanoseconds(state.sndbuf_limited_us),
+        retransmits: wide(state.total_retrans),
+        sent_bytes: state.bytes_sent,
+        retransmitted_bytes: state.bytes_retrans,
+        rtt_ns: nanoseconds(wide(state.rtt_us)),
+        min_rtt_ns: nanoseconds(wide(state.min_rtt_us)),
+        cwnd_bytes: wide(state.snd_cwnd).zip(mss).map(|(cwnd, mss)| cwnd * mss),
+        ssthresh_bytes: wide(ssthresh).zip(mss).map(|(segments, mss)| segments * mss),
+        mss_bytes: mss,
+        snd_wscale: state.snd_wscale.map(u64::from),
+        rcv_wscale: state.rcv_wscale.map(u64::from),
     }
 }
 

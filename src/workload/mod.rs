@@ -98,6 +98,9 @@ fn close(
         report.failure = Some(failure);
     }
     part();
+    if control.evidence() {
+        channel.testify(&mut report.end);
+    }
     channel.finish(&mut report.end);
 }
 

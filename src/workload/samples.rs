@@ -139,10 +139,10 @@ mod tests {
             }
         }
         assert_eq!(sampler.period, FIRST_PERIOD * 8);
-        let samples = sampler.finish().expect("samples");
-        assert!((MOST / 2..=MOST).contains(&samples.len()), "{}", samples.len());
-        assert!(samples.t_ns.windows(2).all(|pair| pair[1] - pair[0] == 8), "{:?}", samples.t_ns);
-        assert_eq!((samples.t_ns[0], samples.rcvbuf_bytes), (0, None), "what was not told is no column of zeros");
+        let told = sampler.finish().expect("told");
+        assert!((MOST / 2..=MOST).contains(&told.len()), "{}", told.len());
+        assert!(told.t_ns.windows(2).all(|pair| pair[1] - pair[0] == 8), "{:?}", told.t_ns);
+        assert_eq!((told.t_ns[0], told.rcvbuf_bytes), (0, None), "what was not told is no column of zeros");
     }
 
     #[test]
@@ -158,14 +158,14 @@ mod tests {
         for micros in [0, 10, 999, 1000, 1500] {
             sampler.look(server.as_fd(), Protocol::Tcp, start + Duration::from_micros(micros), start);
         }
-        let samples = sampler.finish().expect("samples");
-        assert_eq!(samples.t_ns, [0, 1_000_000]);
+        let told = sampler.finish().expect("told");
+        assert_eq!(told.t_ns, [0, 1_000_000]);
         let of = |column: &Option<Vec<u64>>| column.as_ref().map(|column| column[0]);
-        let (size, used) = (of(&samples.rcvbuf_bytes).expect("a size"), of(&samples.rcvbuf_used_bytes).expect("a use"));
+        let (size, used) = (of(&told.rcvbuf_bytes).expect("a size"), of(&told.rcvbuf_used_bytes).expect("a use"));
         assert!((1000..=size).contains(&used), "1000 bytes lie unread: {used} of {size}");
-        assert_eq!(of(&samples.sndbuf_used_bytes), Some(0), "nothing was sent");
-        assert!(of(&samples.cwnd_bytes).is_some_and(|cwnd| cwnd > 536), "{samples:?}");
-        assert!(of(&samples.snd_wnd_bytes).is_some_and(|window| window > 0), "{samples:?}");
-        assert!(of(&samples.rtt_ns).is_some(), "{samples:?}");
+        assert_eq!(of(&told.sndbuf_used_bytes), Some(0), "nothing was sent");
+        assert!(of(&told.cwnd_bytes).is_some_and(|cwnd| cwnd > 536), "{told:?}");
+        assert!(of(&told.snd_wnd_bytes).is_some_and(|window| window > 0), "{told:?}");
+        assert!(of(&told.rtt_ns).is_some(), "{told:?}");
     }
 }

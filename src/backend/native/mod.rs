@@ -1,5 +1,6 @@
 //! This machine's own kernel: two threads, each in a network namespace of its own, made for one repeat and gone with it.
 
+mod counters;
 mod link;
 mod sysctls;
 
@@ -16,6 +17,7 @@ use crate::sys::{namespace, process};
 use crate::units::Span;
 use crate::workload::{self, Addresses, BufferLimits, ClientSeat, Control, Report, ServerSeat};
 
+use self::counters::Counters;
 use super::share::share_out;
 use super::{Backend, BackendError, Event, Job, Machine, Parallel};
 
@@ -115,7 +117,7 @@ pub fn measure(
     before_start: impl FnOnce() + Send,
 ) -> Measurement {
     let begun = Instant::now();
-    let control = Control::new(job.timeout, interrupted);
+    let control = Control::new(job.timeout, interrupted).with_evidence(job.evidence);
     let (server_seat, client_seat) = workload::meet(&control);
     let (crossing_server, crossing_client) = cross();
     let settings = &job.settings;
@@ -204,7 +206,9 @@ fn serve(
             tell(Some(namespace::current_network().map_err(LinkError::Namespace)?.into()))?;
         }
     }
-    Ok(workload::serve(settings, addresses, limits, seat))
+    // On loopback both ends are in one namespace, whose counters the client reads.
+    let own = seat.control.evidence() && settings.link.topology == Topology::Veth;
+    Ok(with_counters(own, || workload::serve(settings, addresses, limits, seat)))
 }
 
 fn request(
@@ -228,6 +232,26 @@ fn request(
             namespace::enter_network(server.as_fd()).map_err(LinkError::Namespace)?;
         }
     }
-    ready();
-    Ok(workload::request(settings, addresses, limits, seat))
+    Ok(with_counters(seat.control.evidence(), || {
+        ready();
+        workload::request(settings, addresses, limits, seat)
+    }))
+}
+
+/// Runs one end of a workload between two readings of its namespace's counters.
+fn with_counters(wanted: bool, work: impl FnOnce() -> Report) -> Report {
+    if !wanted {
+        return work();
+    }
+    let begun = Instant::now();
+    let before = Counters::read();
+    let mut cost = begun.elapsed();
+    let mut report = work();
+    let done = Instant::now();
+    let moved = Counters::read().since(&before);
+    cost += done.elapsed();
+    let evidence = report.end.evidence.get_or_insert_default();
+    evidence.counters = Some(moved);
+    evidence.cost_ns = Some(evidence.cost_ns.unwrap_or(0) + Span::from(cost).0);
+    report
 }
