@@ -16,6 +16,7 @@ use crate::spec::Sweep;
 use crate::stats::summarise;
 
 use super::exit::Exit;
+use super::explain::explain_run;
 use super::progress::Reporter;
 use super::{SweepArgs, become_native, check, complain, plot, print, print_json, program, store, width};
 
@@ -162,7 +163,8 @@ fn conclude(finished: &Finished, arguments: &RunArgs) -> Result<Exit, Exit> {
     if arguments.json {
         print_json(&RunReport::new(&manifest, &cells, &loaded.warnings))?;
     } else {
-        print(&format!("{}\n", table(&manifest.sweep.name, &cells, width()).trim_end()));
+        let explained = explain_run(&manifest, &cells, &loaded.records);
+        print(&format!("{}\n", table(&manifest.sweep.name, &cells, &explained.cells, width()).trim_end()));
     }
     if !arguments.quiet {
         if finished.reused > 0 {
