@@ -25,7 +25,7 @@ const LETTERS: f64 = 11.0;
 const LEFT: i32 = 62;
 const GAP: i32 = 22;
 /// Above each panel, for its title.
-const TITLE: i32 = 24;
+const TITLE: i32 = 30;
 /// Beneath the lower panel, for times.
 const BENEATH: i32 = 44;
 
@@ -90,8 +90,7 @@ pub fn over_time(
     let block = TITLE + 2 * (TITLE + h) + BENEATH;
     let rows = count(blocks.len().div_ceil(columns));
     let size = (i64::from(across), i64::from(top + rows * block + laid.foot()));
-    let last = blocks.iter().map(|block| block.tracks.extent().0).max().unwrap_or(0);
-    let time = Scale { low: 0.0, high: float(last.max(1)), log: false };
+    let time = tracks::time_scale(blocks.iter().map(|block| block.tracks.last()).max().unwrap_or(0));
     picture(size, options.theme, (&sheet.title, &sheet.facts.join(", ")), |canvas| {
         laid.draw_head(canvas);
         for (index, drawn) in blocks.iter().enumerate() {
@@ -99,12 +98,10 @@ pub fn over_time(
             let y = top + count(index / columns) * block;
             let text = canvas.palette.text;
             let shown = fit(&drawn.name, 12.0 * 1.12, f64::from(w + LEFT - 10));
-            canvas.text((x - LEFT + 8, y + 8), &shown, Type::new(12.0, text).bold());
-            // Both ends on one scale, so that they can be compared.
-            let bytes = Scale { low: 0.0, high: float(drawn.tracks.extent().1.max(1)) * 1.06, log: false };
+            canvas.text((x - LEFT, y + 8), &shown, Type::new(12.0, text).bold());
             for (place, track) in drawn.tracks.ends.iter().enumerate() {
                 let area = Area { x, y: y + TITLE + TITLE + count(place) * (TITLE + h), w, h };
-                panel(canvas, track, area, (&time, &bytes), &kinds);
+                panel(canvas, track, area, &time, &kinds);
             }
             times(canvas, &time, Area { x, y: y + TITLE + 2 * (TITLE + h), w, h: 0 });
         }
@@ -129,6 +126,7 @@ fn sheet(
         _ => "The first measured repeat of each cell".to_owned(),
     };
     let which = if automatic && cells.len() > 1 { " of the cell whose buffers changed most" } else { "" };
+    let heard = blocks.iter().any(|block| block.tracks.heard);
     let windows = kinds.iter().any(|kind| matches!(kind, Kind::Window | Kind::Congestion));
     let mut notes = vec![
         "Size and use are the kernel's memory, with its own overhead for each packet (SO_MEMINFO)".to_owned()
@@ -136,6 +134,12 @@ fn sheet(
         "Each end looks at its socket between its own calls: what happens while it sleeps in one is not seen."
             .to_owned(),
     ];
+    if heard {
+        notes.push(
+            "Kernels before 6.2 do not tell the window that an end advertises: drawn is what its peer heard."
+                .to_owned(),
+        );
+    }
     if lacking > 0 {
         let have = if lacking == 1 { "cell has" } else { "cells have" };
         notes.push(format!("{lacking} chosen {have} no samples."));
@@ -153,7 +157,8 @@ fn sheet(
 }
 
 /// One end: its grid, and its lines over it.
-fn panel(canvas: &mut Canvas<'_>, track: &Track, area: Area, (time, bytes): (&Scale, &Scale), kinds: &[Kind]) {
+fn panel(canvas: &mut Canvas<'_>, track: &Track, area: Area, time: &Scale, kinds: &[Kind]) {
+    let bytes = track.scale();
     let (rule, text, muted) = (canvas.palette.rule, canvas.palette.text, canvas.palette.muted);
     let Area { x, y, w, h } = area;
     canvas.text((x, y - 9), track.title, Type::new(LETTERS, muted));

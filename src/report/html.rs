@@ -5,6 +5,7 @@
 //! the policy in the head lets the browser run nothing but that script and load nothing at all.
 
 mod data;
+mod over_time;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -51,7 +52,7 @@ pub fn page(manifest: &Manifest, cells: &[CellSummary], records: &[Record]) -> S
                 meta name="referrer" content="no-referrer";
                 link rel="icon" href="data:,";
                 title { (name) " · sweep" }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(STYLE)) (PreEscaped(over_time::colours())) }
             }
             body {
                 header {
@@ -74,7 +75,7 @@ pub fn page(manifest: &Manifest, cells: &[CellSummary], records: &[Record]) -> S
                     }
                     (provenance(manifest))
                 }
-                script type="application/json" #data { (PreEscaped(data::json(cells, records))) }
+                script type="application/json" #data { (PreEscaped(data::json(manifest, cells, records))) }
                 script { (PreEscaped(script)) }
             }
         }
