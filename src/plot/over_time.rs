@@ -10,7 +10,7 @@ use super::repeats::{by_cell, float};
 use super::scale::Scale;
 use super::sheet::{Legend, MARGIN, Sheet, line_colour};
 use super::space::Space;
-use super::text::{fit, width};
+use super::text::{width, wrap};
 use super::tracks::{self, Kind, Track, Tracks};
 use super::unit::Unit;
 use crate::record::{Manifest, Record};
@@ -25,9 +25,9 @@ const LETTERS: f64 = 11.0;
 const LEFT: i32 = 62;
 const GAP: i32 = 22;
 /// Above each panel, for its title.
-const TITLE: i32 = 30;
+const TITLE: i32 = 28;
 /// Beneath the lower panel, for times.
-const BENEATH: i32 = 44;
+const BENEATH: i32 = 56;
 
 /// A cell that is drawn.
 struct Drawn {
@@ -78,7 +78,8 @@ pub fn over_time(
     let kinds: Vec<Kind> =
         Kind::ALL.into_iter().filter(|kind| blocks.iter().any(|b| b.tracks.kinds().any(|k| k == *kind))).collect();
     let sheet = sheet(manifest, cells, &space, &kinds, &blocks, (chosen.is_empty(), lacking), options);
-    let columns = blocks.len().min(MAX_COLUMNS);
+    // Four are two by two.
+    let columns = if blocks.len() == 4 { 2 } else { blocks.len().min(MAX_COLUMNS) };
     let (w, h) = match columns {
         1 => (860, 210),
         2 => (470, 180),
@@ -87,7 +88,10 @@ pub fn over_time(
     let across = MARGIN + count(columns) * (LEFT + w + GAP) - GAP + MARGIN;
     let laid = sheet.lay(across);
     let top = laid.head();
-    let block = TITLE + 2 * (TITLE + h) + BENEATH;
+    let names: Vec<Vec<String>> =
+        blocks.iter().map(|block| wrap(&block.name, 12.0 * 1.12, f64::from(w + LEFT - 10), 2)).collect();
+    let head = 17 * count(names.iter().map(Vec::len).max().unwrap_or(1)) + 4;
+    let block = head + 2 * (TITLE + h) + BENEATH;
     let rows = count(blocks.len().div_ceil(columns));
     let size = (i64::from(across), i64::from(top + rows * block + laid.foot()));
     let time = tracks::time_scale(blocks.iter().map(|block| block.tracks.last()).max().unwrap_or(0));
@@ -97,13 +101,14 @@ pub fn over_time(
             let x = MARGIN + LEFT + count(index % columns) * (LEFT + w + GAP);
             let y = top + count(index / columns) * block;
             let text = canvas.palette.text;
-            let shown = fit(&drawn.name, 12.0 * 1.12, f64::from(w + LEFT - 10));
-            canvas.text((x - LEFT, y + 8), &shown, Type::new(12.0, text).bold());
+            for (line, name) in names.get(index).into_iter().flatten().enumerate() {
+                canvas.text((x - LEFT, y + 8 + 17 * count(line)), name, Type::new(12.0, text).bold());
+            }
             for (place, track) in drawn.tracks.ends.iter().enumerate() {
-                let area = Area { x, y: y + TITLE + TITLE + count(place) * (TITLE + h), w, h };
+                let area = Area { x, y: y + head + TITLE + count(place) * (TITLE + h), w, h };
                 panel(canvas, track, area, &time, &kinds);
             }
-            times(canvas, &time, Area { x, y: y + TITLE + 2 * (TITLE + h), w, h: 0 });
+            times(canvas, &time, Area { x, y: y + head + 2 * (TITLE + h), w, h: 0 });
         }
         laid.draw_foot(canvas, top + rows * block);
     })
@@ -166,7 +171,9 @@ fn panel(canvas: &mut Canvas<'_>, track: &Track, area: Area, time: &Scale, kinds
         let across = px(time.place(float(*instant)) * f64::from(w));
         (x + across, y + h - px(bytes.place(float(*size)) * f64::from(h)))
     };
-    for (value, label) in bytes.ticks(Unit::Bytes, 4) {
+    let silent = track.lines.iter().all(|(_, points)| points.is_empty());
+    let sizes = if silent { Vec::new() } else { bytes.ticks(Unit::Bytes, 4) };
+    for (value, label) in sizes {
         let level = y + h - px(bytes.place(value) * f64::from(h));
         canvas.line((x, level), (x + w, level), rule, 1);
         canvas.text((x - 6, level), &label, Type::new(LETTERS, text).end());
@@ -176,7 +183,7 @@ fn panel(canvas: &mut Canvas<'_>, track: &Track, area: Area, time: &Scale, kinds
         canvas.line((place, y), (place, y + h), rule, 1);
     }
     canvas.line((x, y + h), (x + w, y + h), muted, 1);
-    if track.lines.iter().all(|(_, points)| points.is_empty()) {
+    if silent {
         canvas.text((x + w / 2, y + h / 2), "no samples of this end", Type::new(LETTERS, muted).middle());
     }
     // What is in use jumps up and down: it lies beneath the others.

@@ -145,18 +145,17 @@ fn repeat(measurement: &Measurement) -> RepeatData {
 }
 
 /// Median, smallest and largest of a metric.
-fn figures(repeats: &[&Record], metric: Metric) -> Option<(u64, u64, u64)> {
-    let figure = CellFigure::of(repeats, metric, Stat::Median)?;
-    let [value, low, high] = [figure.value, figure.low, figure.high].map(crate::plot::whole);
-    Some((value, low, high))
+fn rounded(median: &CellFigure) -> (u64, u64, u64) {
+    let [value, low, high] = [median.value, median.low, median.high].map(crate::plot::whole);
+    (value, low, high)
 }
 
 const STATS: [Stat; 4] = [Stat::Median, Stat::Min, Stat::Max, Stat::Spread];
 
 /// The scale of maps and the one of lines.
-fn scales(repeats: &[Vec<&Record>], metric: Metric, stat: Stat) -> (Option<ScaleData>, Option<ScaleData>) {
+fn scales(medians: &[Option<CellFigure>], metric: Metric, stat: Stat) -> (Option<ScaleData>, Option<ScaleData>) {
     let unit = crate::plot::repeats::unit(metric, stat);
-    let figures: Vec<CellFigure> = repeats.iter().filter_map(|repeats| CellFigure::of(repeats, metric, stat)).collect();
+    let figures: Vec<CellFigure> = medians.iter().flatten().filter_map(|median| median.with(stat)).collect();
     let data =
         |scale: Scale| ScaleData { low: scale.low, high: scale.high, log: scale.log, ticks: scale.ticks(unit, 5) };
     let map = Scale::of(figures.iter().map(|figure| figure.value));
@@ -173,28 +172,33 @@ pub(super) fn json(manifest: &Manifest, cells: &[CellSummary], records: &[Record
         .filter(|metric| !metric.name().starts_with("client-") && !metric.name().starts_with("server-"))
         .filter(|metric| crate::plot::has_figures(records, *metric))
         .collect();
+    let medians: Vec<Vec<Option<CellFigure>>> = metrics
+        .iter()
+        .map(|metric| repeats.iter().map(|repeats| CellFigure::of(repeats, *metric, Stat::Median)).collect())
+        .collect();
     let mut buffers = Once::new();
     let mut reasons = Once::new();
     let sampled = cells.len() <= over_time::MOST_CELLS;
-    let cells = cells.iter().zip(&repeats).zip(&space.places).map(|((cell, repeats), at)| CellData {
-        id: &cell.cell,
-        at,
-        o: outcome(cell.outcome.worst),
-        w: cell.outcome.to_string(),
-        r: cell
-            .reasons
-            .iter()
-            .map(|reason| {
-                let text: String = text::clean(&reason.text).chars().take(MAX_REASON).collect();
-                (reasons.place(format!("{}: {text}", tile::word(reason.outcome))), reason.count)
-            })
-            .collect(),
-        m: metrics.iter().map(|metric| figures(repeats, *metric)).collect(),
-        b: [&cell.client.rcvbuf, &cell.client.sndbuf, &cell.server.rcvbuf, &cell.server.sndbuf]
-            .map(|summary| buffers.place(buffer(summary))),
-        n: repeats.iter().map(|record| repeat(&record.measurement)).collect(),
-        s: tracks::of(manifest, cell, repeats).filter(|_| sampled).map(|tracks| over_time::Chart::of(&tracks)),
-    });
+    let cells =
+        cells.iter().zip(&repeats).zip(&space.places).enumerate().map(|(index, ((cell, repeats), at))| CellData {
+            id: &cell.cell,
+            at,
+            o: outcome(cell.outcome.worst),
+            w: cell.outcome.to_string(),
+            r: cell
+                .reasons
+                .iter()
+                .map(|reason| {
+                    let text: String = text::clean(&reason.text).chars().take(MAX_REASON).collect();
+                    (reasons.place(format!("{}: {text}", tile::word(reason.outcome))), reason.count)
+                })
+                .collect(),
+            m: medians.iter().map(|medians| medians.get(index)?.as_ref().map(rounded)).collect(),
+            b: [&cell.client.rcvbuf, &cell.client.sndbuf, &cell.server.rcvbuf, &cell.server.sndbuf]
+                .map(|summary| buffers.place(buffer(summary))),
+            n: repeats.iter().map(|record| repeat(&record.measurement)).collect(),
+            s: tracks::of(manifest, cell, repeats).filter(|_| sampled).map(|tracks| over_time::Chart::of(&tracks)),
+        });
     let cells = cells.collect();
     let data = Data {
         dims: space
@@ -206,7 +210,8 @@ pub(super) fn json(manifest: &Manifest, cells: &[CellSummary], records: &[Record
         y: choice.as_ref().and_then(|choice| choice.y),
         metrics: metrics
             .iter()
-            .map(|metric| MetricData {
+            .zip(&medians)
+            .map(|(metric, medians)| MetricData {
                 name: metric.name(),
                 title: metric.title(),
                 unit: metric.unit().name(),
@@ -215,7 +220,7 @@ pub(super) fn json(manifest: &Manifest, cells: &[CellSummary], records: &[Record
                     Direction::WorseDown => -1,
                     Direction::Neutral => 0,
                 },
-                scales: STATS.map(|stat| scales(&repeats, *metric, stat)),
+                scales: STATS.map(|stat| scales(medians, *metric, stat)),
             })
             .collect(),
         units: [Unit::Nanoseconds, Unit::BitsPerSecond, Unit::Bytes, Unit::Count, Unit::Share]

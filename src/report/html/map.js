@@ -31,7 +31,7 @@ function cellSize(columns, rows, labels) {
   while (side * 2 > together && panels.length % side) side -= 1;
   if (side * 2 <= together) side = together;
   const w = Math.max(3, Math.min(120, Math.floor((room - (side - 1) * (labels + 24)) / side / columns)));
-  return [side, w, Math.max(rows > 20 ? 10 : 26, Math.min(56, Math.round(w * 0.6)))];
+  return [side, w, Math.max(rows > 20 ? 10 : 30, Math.min(56, Math.round(w * 0.6)))];
 }
 
 const measure = document.createElement('canvas').getContext('2d');
@@ -76,10 +76,13 @@ function drawCell(group, index, x, y, [w, h], scale, unit) {
   }
   if (h < 20 || !state.shown[index]) return;
   if (textWidth(text) > w - 6 && value !== null) text = brief(unit, value);
+  const wide = ink && spreadOf(cell, state.metric) > DATA.wide && w >= 20;
   if (textWidth(text) <= w - 4) {
-    group.append(make('text', { x: x + (w - gap) / 2, y: y + h / 2, fill: ink, class: ink ? 'figure' : 'figure word' }, text));
+    // Above the mark, where there is no room beside it.
+    const up = wide && textWidth(text) > w - 20 ? 6 : 0;
+    group.append(make('text', { x: x + (w - gap) / 2, y: y + h / 2 - up, fill: ink, class: ink ? 'figure' : 'figure word' }, text));
   }
-  if (ink && spreadOf(cell, state.metric) > DATA.wide && w >= 20) {
+  if (wide) {
     const [right, bottom] = [x + w - 6, y + h - 4];
     const d = `M${right},${bottom} v-8 m-2,0 h4 m-4,8 h4`;
     group.append(make('path', { d, stroke: ink, class: 'mark' }));
@@ -151,7 +154,8 @@ function drawLines(panel, [w, h], labels, scale, unit) {
     group.append(make('polygon', { points: [...upper, ...lower].join(' '), class: 'band' }));
     group.append(make('path', { d: `M${points.map(({ x, value }) => `${x},${at(value)}`).join('L')}`, class: 'curve' }));
   }
-  for (const { index, value, low, high, x } of runs.flat()) {
+  const withNeighbours = (points) => points.map((point, i) => [point, [points[i - 1], points[i + 1]].filter(Boolean)]);
+  for (const [{ index, value, low, high, x }, neighbours] of runs.flatMap(withNeighbours)) {
     const dim = state.shown[index] ? '' : ' dim';
     const [top, bottom] = [at(high), at(low)];
     if (bottom - top >= 3) {
@@ -160,7 +164,9 @@ function drawLines(panel, [w, h], labels, scale, unit) {
     group.append(make('circle', { cx: x, cy: at(value), r: w >= 10 ? 4 : 2, class: `dot${dim}` }));
     const text = textWidth(show(unit, value)) > w - 6 ? brief(unit, value) : show(unit, value);
     if (!dim && textWidth(text) <= w - 4) {
-      const y = top > 20 ? top - 11 : bottom + 13;
+      // Above; beneath at the foot of a valley, and where there is no room above.
+      const valley = neighbours.length > 0 && neighbours.every((other) => at(other.value) < at(value));
+      const y = (valley && bottom + 20 < h) || top < 18 ? bottom + 13 : top - 11;
       marks.push(make('text', { x, y, class: 'figure value' }, text));
     }
   }

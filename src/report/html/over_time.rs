@@ -49,7 +49,7 @@ impl Chart {
 
 fn end(track: &Track, time: &Scale) -> EndChart {
     let bytes = track.scale();
-    let ticks = bytes.ticks(Unit::Bytes, 4);
+    let ticks = if track.lines.is_empty() { Vec::new() } else { bytes.ticks(Unit::Bytes, 4) };
     let line = |(kind, points): &(Kind, Points)| {
         (Kind::ALL.iter().position(|known| known == kind).unwrap_or(0), kind.name(), path(points, time, &bytes))
     };
