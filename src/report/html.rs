@@ -227,7 +227,8 @@ fn pairs(title: &str, pairs: &std::collections::BTreeMap<String, String>) -> Mar
 
 #[cfg(test)]
 mod tests {
-    use super::page;
+    use super::{over_time, page};
+    use crate::measurement::Samples;
     use crate::record::{example, example_manifest};
     use crate::stats::summarise;
 
@@ -248,6 +249,23 @@ mod tests {
     #[test]
     fn a_run_without_repeats_has_a_page() {
         assert!(page(&example_manifest("empty"), &[], &[]).contains("No repeat has been run yet."));
+    }
+
+    #[test]
+    fn few_cells_have_charts_over_time_and_many_say_where_theirs_are() {
+        let sampled = |cell: usize| {
+            let mut record = example(&format!("{cell:08}"), 0, 1_000_000);
+            let samples = Samples { t_ns: vec![0, 1], rcvbuf_bytes: Some(vec![5, 6]), ..Samples::default() };
+            record.axes.0[0].1 = crate::settings::Value::Int(cell as u64);
+            record.measurement.client.samples = Some(samples);
+            record
+        };
+        for (cells, charts) in [(2, 2), (over_time::MOST_CELLS + 1, 0)] {
+            let records: Vec<_> = (0..cells).map(sampled).collect();
+            let page = page(&example_manifest("plain"), &summarise(&records), &records);
+            assert_eq!(page.matches("\"s\":{\"repeat\":0").count(), charts);
+            assert!(page.contains(if charts > 0 { "\"by_hand\":false" } else { "\"by_hand\":true" }));
+        }
     }
 
     #[test]

@@ -33,6 +33,8 @@ struct Data<'a> {
     outcomes: Vec<&'static str>,
     /// From which spread on repeats are marked.
     wide: f64,
+    /// Whether there are samples and too many cells for a chart of each.
+    by_hand: bool,
     /// Each buffer once: asked, initial, final, peak, verdict, whether repeats differ.
     buffers: Vec<BufferRow>,
     /// Each reason once.
@@ -229,6 +231,7 @@ pub(super) fn json(manifest: &Manifest, cells: &[CellSummary], records: &[Record
         stops: Map::Figures.stops().into_iter().map(crate::plot::colour::Rgb::css).collect(),
         outcomes: OUTCOMES.map(tile::word).into(),
         wide: tile::WIDE,
+        by_hand: !sampled && records.iter().any(|record| record.measurement.client.samples.is_some()),
         buffers: buffers.values,
         reasons: reasons.values,
         cells,

@@ -64,7 +64,10 @@ function drawEnd({ title, y, lines }, x, left, last) {
 
 /** Buffers over time, where the cell was sampled. */
 function samplesOf(cell) {
-  if (!cell.s) return '';
+  if (!cell.s) {
+    const id = cell.id.slice(0, 8);
+    return DATA.by_hand ? make('p', { class: 'hint' }, `Buffers over time: sweep plot RUN --over-time --cell ${id}`) : '';
+  }
   const { repeat, x, ends } = cell.s;
   const names = new Map(ends.flatMap(({ lines }) => lines.map(([kind, name]) => [kind, name])));
   const legend = [...names].sort(([a], [b]) => a - b).map(([kind, name]) => {
