@@ -228,7 +228,7 @@ fn pairs(title: &str, pairs: &std::collections::BTreeMap<String, String>) -> Mar
 #[cfg(test)]
 mod tests {
     use super::{over_time, page};
-    use crate::measurement::Samples;
+    use crate::measurement::{Evidence, Samples};
     use crate::record::{example, example_manifest};
     use crate::stats::summarise;
 
@@ -266,6 +266,21 @@ mod tests {
             assert_eq!(page.matches("\"s\":{\"repeat\":0").count(), charts);
             assert!(page.contains(if charts > 0 { "\"by_hand\":false" } else { "\"by_hand\":true" }));
         }
+    }
+
+    #[test]
+    fn a_finding_stands_once_however_many_cells_have_it() {
+        let stalled = |cell: &str| {
+            let mut record = example(cell, 0, 31_250_000_000);
+            record.axes.0[0].1 = crate::settings::Value::Text(cell.to_owned());
+            let counters = Some([("SctpT3RtxExpireds".to_owned(), 5)].into());
+            record.measurement.client.evidence = Some(Evidence { counters, ..Evidence::default() });
+            record
+        };
+        let records = [stalled("a"), stalled("b")];
+        let page = page(&example_manifest("plain"), &summarise(&records), &records);
+        assert_eq!(page.matches("5 retransmission timers (T3-rtx) ran out").count(), 1);
+        assert_eq!(page.matches("\"f\":[0").count(), 2);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
+use crate::explain::explain;
 use crate::measurement::{Measurement, Outcome};
 use crate::plot::colour::Map;
 use crate::plot::repeats::{CellFigure, by_cell};
@@ -39,6 +40,8 @@ struct Data<'a> {
     buffers: Vec<BufferRow>,
     /// Each reason once.
     reasons: Vec<String>,
+    /// Each finding once: its name in words, the sentence, what to try, where it comes from.
+    findings: Vec<FindingRow>,
     cells: Vec<CellData<'a>>,
 }
 
@@ -71,6 +74,8 @@ struct ScaleData {
 
 type BufferRow = (Option<u64>, Option<u64>, Option<u64>, Option<u64>, Option<&'static str>, bool);
 
+type FindingRow = (String, String, &'static str, &'static str);
+
 #[derive(Serialize)]
 struct CellData<'a> {
     id: &'a str,
@@ -87,6 +92,8 @@ struct CellData<'a> {
     b: [usize; 4],
     /// Each repeat.
     n: Vec<RepeatData>,
+    /// Each finding's place: why it is as it is.
+    f: Vec<usize>,
     /// Its buffers over time, where there are samples.
     s: Option<over_time::Chart>,
 }
@@ -180,6 +187,7 @@ pub(super) fn json(manifest: &Manifest, cells: &[CellSummary], records: &[Record
         .collect();
     let mut buffers = Once::new();
     let mut reasons = Once::new();
+    let mut findings = Once::new();
     let sampled = cells.len() <= over_time::MOST_CELLS;
     let cells =
         cells.iter().zip(&repeats).zip(&space.places).enumerate().map(|(index, ((cell, repeats), at))| CellData {
@@ -196,6 +204,11 @@ pub(super) fn json(manifest: &Manifest, cells: &[CellSummary], records: &[Record
                 })
                 .collect(),
             m: medians.iter().map(|medians| medians.get(index)?.as_ref().map(rounded)).collect(),
+            f: explain(repeats, manifest.sysctls_of(&cell.kernel))
+                .findings
+                .into_iter()
+                .map(|found| findings.place((found.name.replace('-', " "), found.sentence, found.advice, found.source)))
+                .collect(),
             b: [&cell.client.rcvbuf, &cell.client.sndbuf, &cell.server.rcvbuf, &cell.server.sndbuf]
                 .map(|summary| buffers.place(buffer(summary))),
             n: repeats.iter().map(|record| repeat(&record.measurement)).collect(),
@@ -234,6 +247,7 @@ pub(super) fn json(manifest: &Manifest, cells: &[CellSummary], records: &[Record
         by_hand: !sampled && records.iter().any(|record| record.measurement.client.samples.is_some()),
         buffers: buffers.values,
         reasons: reasons.values,
+        findings: findings.values,
         cells,
     };
     // Plain data: it cannot fail. A page without figures would still say where they come from.

@@ -80,6 +80,16 @@ function samplesOf(cell) {
     make('p', { class: 'samples' }, ...legend), drawEnd(ends[0], x, left, false), drawEnd(ends[1], x, left, true));
 }
 
+/** Why the cell is as it is. */
+function findingsOf(cell) {
+  if (!cell.f.length) return '';
+  const items = cell.f.flatMap((place) => {
+    const [name, sentence, advice, source] = DATA.findings[place];
+    return [make('dt', {}, name), make('dd', { dir: 'auto' }, sentence, make('span', { class: 'hint' }, ` Try: ${advice}. From: ${source}.`))];
+  });
+  return make('div', { class: 'why' }, make('h4', {}, 'Why'), make('dl', {}, ...items));
+}
+
 /** Fills the panel beside the map. */
 function drawDetails(index) {
   const cell = DATA.cells[index];
@@ -89,6 +99,7 @@ function drawDetails(index) {
     make('p', { class: cell.o === 0 ? 'outcome' : 'outcome bad' }, cell.w, state.pinned ? ' · kept: Escape lets it go' : ''),
     ...cell.r.map(([reason, count]) => make('p', { class: 'reason', dir: 'auto' }, count > 1 ? `${count} × ` : '', DATA.reasons[reason])),
     make('dl', { class: 'facts' }, ...values),
+    findingsOf(cell),
     cell.m.some(Boolean) ? figuresOf(cell) : '',
     buffersOf(cell),
     samplesOf(cell),
