@@ -6,6 +6,7 @@
 mod axes;
 mod keys;
 mod kind;
+mod presets;
 mod value;
 
 pub use axes::Axes;
@@ -15,6 +16,7 @@ pub use keys::{
 };
 pub(crate) use kind::nearest;
 pub use kind::{Kind, Limit, Rejection};
+pub use presets::{PRESETS, Preset};
 pub use value::Value;
 
 use serde::{Deserialize, Serialize};

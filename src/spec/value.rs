@@ -28,7 +28,7 @@ pub(super) fn scalar(kind: &Kind, typed: &Typed) -> Result<Value, Rejection> {
         },
         Typed::Date(date) => reject(format!("`{date}` is a date, where {} belongs", kind.noun()), kind.expected()),
         Typed::List(_) => reject(format!("a list, where {} belongs", kind.noun()), kind.expected()),
-        Typed::Table => reject(format!("a table, where {} belongs", kind.noun()), kind.expected()),
+        Typed::Table(_) => reject(format!("a table, where {} belongs", kind.noun()), kind.expected()),
     }
 }
 
