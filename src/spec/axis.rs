@@ -51,7 +51,8 @@ impl Draft {
             Typed::List(list) => list.as_slice(),
             Typed::Table(parts) if is_range(parts) => &whole,
             _ => {
-                let range = if counts(&key.kind) { ", or as a range: { from = …, to = …, factor = 2 }" } else { "" };
+                let range =
+                    if counts(&key.kind) { ", or as a range: { from = …, to = …, factor = 2 }" } else { "" };
                 let error = SpecError::new(
                     format!("the axis `{name}` is not a list"),
                     if entry.typed.is_table() {

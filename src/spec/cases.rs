@@ -53,7 +53,8 @@ impl Draft {
             let one = [(entry.typed.clone(), entry.span.clone())];
             let elements = if let Typed::List(elements) = &entry.typed { elements.as_slice() } else { &one };
             if elements.is_empty() {
-                let error = SpecError::new(format!("`{name}` has no values"), "write one value, or several in brackets");
+                let error =
+                    SpecError::new(format!("`{name}` has no values"), "write one value, or several in brackets");
                 self.errors.push(error.at(&self.place(&entry.span), "empty"));
             }
             let mut values = Vec::new();
@@ -76,7 +77,8 @@ impl Draft {
         if self.errors.len() == before && whole {
             self.meets(&named, &place);
         }
-        let named = named.into_iter().map(|(axis, values)| (axis, values.into_iter().map(|(value, _)| value).collect()));
+        let named =
+            named.into_iter().map(|(axis, values)| (axis, values.into_iter().map(|(value, _)| value).collect()));
         self.excludes.push(Exclude { named: named.collect() });
     }
 
@@ -105,8 +107,10 @@ impl Draft {
             }
         }
         if entries.is_empty() {
-            let error =
-                SpecError::new("this [[include]] names no values", "name values of the axes: the cell that has them is added");
+            let error = SpecError::new(
+                "this [[include]] names no values",
+                "name values of the axes: the cell that has them is added",
+            );
             self.errors.push(error.at(&place, "empty"));
         } else if whole && self.rows_are_whole(&named, &place) {
             self.includes.push(Include { named, values: Vec::new(), place });
@@ -175,7 +179,11 @@ impl Draft {
         let more = if shown.len() > MAX_LISTED { " and more" } else { "" };
         shown.truncate(MAX_LISTED);
         let error = SpecError::new(
-            format!("{} is not on the axis `{}`: there is nothing to leave out", axis.key.kind.show(value), axis.key.name()),
+            format!(
+                "{} is not on the axis `{}`: there is nothing to leave out",
+                axis.key.kind.show(value),
+                axis.key.name()
+            ),
             format!("its values are {}{more}", list(shown.iter().map(String::as_str))),
         );
         self.errors.push(error.at(place, "not on the axis").at(&axis.place, "this axis"));

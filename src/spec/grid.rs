@@ -8,10 +8,10 @@ use crate::settings::{Axes, Conflict, Key, Limit, Preset, Settings, Value, Work,
 use crate::units::Bytes;
 
 use super::axis::AxisDraft;
+use super::cells::{Cells, Origin, Point};
 use super::check::Draft;
 use super::error::{Place, SpecError};
 use super::run::RunOptions;
-use super::cells::{Cells, Origin, Point};
 use super::sweep::{Axis, Sweep};
 use super::unknown::count;
 
@@ -60,7 +60,9 @@ impl Draft {
             description: self.description.clone(),
             run,
             fixed: self.fixed.iter().map(|setting| (setting.key.path.to_owned(), setting.value.clone())).collect(),
-            zip: (0..self.zips.len()).map(|zip| self.zipped(zip).map(|axis| axis.key.path.to_owned()).collect()).collect(),
+            zip: (0..self.zips.len())
+                .map(|zip| self.zipped(zip).map(|axis| axis.key.path.to_owned()).collect())
+                .collect(),
             exclude: self
                 .excludes
                 .iter()
@@ -94,9 +96,10 @@ impl Draft {
     fn presets(&self) -> BTreeMap<String, Axes> {
         let fixed = self.fixed.iter().map(|setting| (setting.key, &setting.value));
         let axes = self.axes.iter().flat_map(|axis| axis.values.iter().map(|(value, _)| (axis.key, value)));
-        let included = self.includes.iter().flat_map(|include| {
-            include.named.iter().map(|(index, value)| (self.axes[*index].key, value))
-        });
+        let included = self
+            .includes
+            .iter()
+            .flat_map(|include| include.named.iter().map(|(index, value)| (self.axes[*index].key, value)));
         fixed
             .chain(axes)
             .chain(included)
@@ -235,7 +238,11 @@ impl Draft {
                 error = error.at(&self.includes[earlier].place, "first here");
             } else if first.values != second.values {
                 error = SpecError::new(
-                    format!("`{}` is included, and comes to the same cell as `{}`{more}", cells.axes(second), cells.axes(first)),
+                    format!(
+                        "`{}` is included, and comes to the same cell as `{}`{more}",
+                        cells.axes(second),
+                        cells.axes(first)
+                    ),
                     "leave the [[include]] out, or the key that overrides one of its values",
                 )
                 .at(&self.includes[index].place, "the same cell");
@@ -270,7 +277,8 @@ impl Draft {
         if let Some(setting) = fixed {
             return Some(Setter::Fixed(&setting.place, "is set here"));
         }
-        if let Some(setting) = self.fixed.iter().find(|setting| axis.is_none() && presets(setting.key, &setting.value)) {
+        if let Some(setting) = self.fixed.iter().find(|setting| axis.is_none() && presets(setting.key, &setting.value))
+        {
             return Some(Setter::Fixed(&setting.place, "is set by this preset"));
         }
         let index = axis.or_else(|| {

@@ -85,6 +85,8 @@ impl Overrides {
                 argument.set(draft, name);
             }
         }
+        // What --set has put into the rows of a [[zip]] may make two of them one.
+        draft.check_zips();
         draft.complete_includes();
         let mut kept: Vec<(usize, Vec<Value>)> = Vec::new();
         for (name, values) in &self.filter {

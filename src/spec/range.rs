@@ -95,11 +95,7 @@ fn factor(typed: &Typed) -> Result<Growth, &'static str> {
     }
     let over = (0..fraction.len()).fold(1, |over: u128, _| over * 10);
     let times: u64 = format!("{whole}{fraction}").parse().map_err(|_| "it is too large")?;
-    if u128::from(times) > over {
-        Ok(Growth::Factor(times.into(), over))
-    } else {
-        Err("a range would not grow by it")
-    }
+    if u128::from(times) > over { Ok(Growth::Factor(times.into(), over)) } else { Err("a range would not grow by it") }
 }
 
 impl Draft {
@@ -133,8 +129,10 @@ impl Draft {
         let [from, to] = ["from", "to"].map(|end| match part(end) {
             Some(entry) => self.end(name, end, kind, entry),
             None => {
-                let error =
-                    SpecError::new(format!("`{name}`: the range has no `{end}`"), format!("add {end} = …; {}", kind.expected()));
+                let error = SpecError::new(
+                    format!("`{name}`: the range has no `{end}`"),
+                    format!("add {end} = …; {}", kind.expected()),
+                );
                 self.errors.push(error.at(&place, format!("no `{end}`")));
                 None
             }
