@@ -24,6 +24,16 @@ pub(super) struct AxisDraft {
     pub(super) zip: Option<usize>,
 }
 
+/// A [[zip]]: its axes know that they belong to it.
+#[derive(Debug)]
+pub(super) struct ZipDraft {
+    pub(super) place: Place,
+    /// How many keys it names.
+    pub(super) keys: usize,
+    /// Whether its axes do not fit together. That is said once.
+    pub(super) wrong: bool,
+}
+
 impl AxisDraft {
     pub(super) fn new(key: &'static Key, place: Place, zip: Option<usize>) -> Self {
         Self { key, values: Vec::new(), seen: HashMap::new(), place, zip }
@@ -76,7 +86,9 @@ impl Draft {
             match typed {
                 Typed::Table(parts) if is_range(parts) => match self.range(name, &key.kind, parts, span) {
                     Some(values) => {
-                        values.into_iter().for_each(|value| self.element(&mut axis, name, Ok(value), place.clone()));
+                        for value in values {
+                            self.element(&mut axis, name, Ok(value), place.clone());
+                        }
                     }
                     None => self.broken.push(key.path),
                 },
@@ -115,7 +127,8 @@ impl Draft {
         for zip in 0..self.zips.len() {
             let columns: Vec<&AxisDraft> = self.axes.iter().filter(|axis| axis.zip == Some(zip)).collect();
             // What is wrong with a column by itself has been said.
-            if self.zips[zip].1 != columns.len() || columns.iter().any(|axis| self.broken.contains(&axis.key.path)) {
+            let ZipDraft { keys, wrong, .. } = self.zips[zip];
+            if wrong || keys != columns.len() || columns.iter().any(|axis| self.broken.contains(&axis.key.path)) {
                 continue;
             }
             let error = match columns.as_slice() {
@@ -123,7 +136,7 @@ impl Draft {
                     "this [[zip]] names no keys",
                     "write at least two axes that move together, with equally many values each",
                 )
-                .at(&self.zips[zip].0, "empty"),
+                .at(&self.zips[zip].place, "empty"),
                 [only] => SpecError::new(
                     format!("`{}` is zipped with nothing", only.key.name()),
                     format!("add the axis that moves with it, or write it under [axes]: {}", as_axis(only.key)),
@@ -147,6 +160,7 @@ impl Draft {
             let paths: Vec<_> = columns.iter().map(|axis| axis.key.path).collect();
             self.broken.extend(paths);
             self.errors.push(error);
+            self.zips[zip].wrong = true;
         }
     }
 

@@ -6,7 +6,7 @@ use super::axis::{AxisDraft, as_axis};
 use super::check::Draft;
 use super::error::{Place, SpecError};
 use super::raw::{Entry, Typed};
-use super::unknown::{self, list};
+use super::unknown::list;
 use super::value::scalar;
 
 /// Most [[exclude]] tables of a sweep: each cell is held against each of them.
@@ -33,13 +33,13 @@ pub(super) struct Include {
 
 impl Draft {
     /// Takes in an [[exclude]].
-    pub(super) fn exclude(&mut self, entries: &[Entry], place: Place) {
+    pub(super) fn exclude(&mut self, entries: &[Entry], place: &Place) {
         if self.excludes.len() as u64 == MAX_EXCLUDES.max {
             let error = SpecError::new(
                 format!("more [[exclude]] tables than {} ({})", MAX_EXCLUDES.name, MAX_EXCLUDES.max),
                 "name several values in one: rcvbuf = [1024, 2048] leaves out both; or split the sweep",
             );
-            self.errors.push(error.at(&place, "this is one too many"));
+            self.errors.push(error.at(place, "this is one too many"));
         }
         let before = self.errors.len();
         let mut named: Vec<(usize, Vec<(Value, Place)>)> = Vec::new();
@@ -72,10 +72,10 @@ impl Draft {
                 "this [[exclude]] names no values, and would leave out every cell",
                 "name values of the axes: cells that have all of them are left out",
             );
-            self.errors.push(error.at(&place, "empty"));
+            self.errors.push(error.at(place, "empty"));
         }
         if self.errors.len() == before && whole {
-            self.meets(&named, &place);
+            self.meets(&named, place);
         }
         let named =
             named.into_iter().map(|(axis, values)| (axis, values.into_iter().map(|(value, _)| value).collect()));
@@ -204,9 +204,9 @@ impl Draft {
             if columns.is_empty() || met {
                 continue;
             }
-            let names = list(columns.iter().map(|(axis, _)| axis.key.name()));
+            let axes = list(columns.iter().map(|(axis, _)| axis.key.name()));
             let error = SpecError::new(
-                format!("no row of the [[zip]] has these values of {names}: there is nothing to leave out"),
+                format!("no row of the [[zip]] has these values of {axes}: there is nothing to leave out"),
                 "name the values of one row, or leave this [[exclude]] out",
             );
             let error = columns.iter().fold(error.at(place, "never together"), |error, (axis, _)| {
@@ -226,10 +226,10 @@ impl Draft {
             if there.is_empty() || missing.is_empty() {
                 continue;
             }
-            let names = |columns: &[(usize, &AxisDraft)]| list(columns.iter().map(|(_, axis)| axis.key.name()));
+            let shown = |columns: &[(usize, &AxisDraft)]| list(columns.iter().map(|(_, axis)| axis.key.name()));
             let error = SpecError::new(
-                format!("{} moves with {}, and this [[include]] names only one side", names(&missing), names(&there)),
-                format!("name {} too", names(&missing)),
+                format!("{} moves with {}, and this [[include]] names only one side", shown(&missing), shown(&there)),
+                format!("name {} too", shown(&missing)),
             );
             let error = missing
                 .iter()
@@ -242,11 +242,10 @@ impl Draft {
 
     /// Says so where nothing is left to measure.
     pub(super) fn nothing_left(&mut self) {
-        let named = unknown::count(self.excludes.len(), "[[exclude]] table");
         let fix = if self.excludes.is_empty() {
-            "keep values that come up in the same row of a [[zip]] or in the same [[include]]".to_owned()
+            "keep values that come up in the same row of a [[zip]] or in the same [[include]]"
         } else {
-            format!("{named} and the command line leave nothing to measure: leave out less")
+            "leave out less: together, the [[exclude]] tables and any --filter leave out every cell"
         };
         let error = SpecError::new("no cell is left", fix);
         let error = self.at_axes(error);

@@ -46,9 +46,7 @@ fn dimensions(sweep: &Sweep) -> (Vec<usize>, Vec<usize>) {
     let mut lengths: Vec<usize> = Vec::new();
     for (index, axis) in sweep.axes.iter().enumerate() {
         let zipped = sweep.zip_of(&axis.path);
-        let with = sweep.axes[..index]
-            .iter()
-            .position(|other| zipped.is_some_and(|zip| zip.iter().any(|path| *path == other.path)));
+        let with = sweep.axes[..index].iter().position(|other| zipped.is_some_and(|zip| zip.contains(&other.path)));
         if let Some(with) = with {
             let dimension = dimensions[with];
             lengths[dimension] = lengths[dimension].min(axis.values.len());

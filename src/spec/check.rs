@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::settings::{Key, Kind, Value, find};
 
-use super::axis::{AxisDraft, as_axis};
+use super::axis::{AxisDraft, ZipDraft, as_axis};
 use super::cases::{Exclude, Include};
 use super::error::{Place, Source, SpecError};
 use super::raw::{Entry, Typed};
@@ -32,8 +32,7 @@ pub(super) struct Draft {
     pub(super) run: Vec<Setting<RunKey>>,
     pub(super) fixed: Vec<Setting<Key>>,
     pub(super) axes: Vec<AxisDraft>,
-    /// The place of each [[zip]], and how many keys it names.
-    pub(super) zips: Vec<(Place, usize)>,
+    pub(super) zips: Vec<ZipDraft>,
     pub(super) excludes: Vec<Exclude>,
     pub(super) includes: Vec<Include>,
     /// Paths of keys that were given something they do not take: nothing is concluded from them.
@@ -82,7 +81,7 @@ impl Draft {
                     let columns = keys(&table);
                     if entry.path == "zip" {
                         let zip = self.zips.len();
-                        self.zips.push((place, columns.len()));
+                        self.zips.push(ZipDraft { place, keys: columns.len(), wrong: false });
                         axes.extend(columns.into_iter().map(|entry| (entry, Some(zip))));
                     } else {
                         cases.push((columns, place, entry.path == "exclude"));
@@ -105,7 +104,7 @@ impl Draft {
         self.check_zips();
         for (entries, place, exclude) in cases {
             if exclude {
-                self.exclude(&entries, place);
+                self.exclude(&entries, &place);
             } else {
                 self.include(&entries, place);
             }
@@ -248,7 +247,8 @@ fn keys(entries: &[Entry]) -> Vec<Entry> {
     let mut found: Vec<Entry> = Vec::new();
     for entry in entries {
         let inside = found.last().is_some_and(|last| last.typed.is_table() && is_within(&entry.path, &last.path));
-        if !inside && !(entry.typed.is_table() && is_table(&entry.path)) {
+        let holds_others = entry.typed.is_table() && is_table(&entry.path);
+        if !inside && !holds_others {
             found.push(entry.clone());
         }
     }

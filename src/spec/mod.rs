@@ -17,7 +17,9 @@ mod overrides;
 mod range;
 mod raw;
 
+mod reference;
 mod run;
+mod schema;
 
 mod sweep;
 mod unknown;
@@ -30,6 +32,8 @@ pub use file::MAX_FILE;
 pub use grid::{MAX_BURST_BYTES, MAX_CELLS, MAX_RUNS};
 pub use overrides::{Overrides, ParseAssignmentError};
 
+pub use reference::reference;
 pub use run::{MAX_REPEATS, MAX_TIMEOUT, MAX_WARMUP, Order, RUN_KEYS, RunKey, RunOptions};
 
+pub use schema::schema;
 pub use sweep::{Axis, Sweep};

@@ -126,16 +126,14 @@ impl Draft {
             self.errors.push(error.at(&self.place(&entry.key), "unknown key"));
         }
         let part = |part: &str| entries.iter().find(|entry| entry.path == part);
-        let [from, to] = ["from", "to"].map(|end| match part(end) {
-            Some(entry) => self.end(name, end, kind, entry),
-            None => {
-                let error = SpecError::new(
-                    format!("`{name}`: the range has no `{end}`"),
-                    format!("add {end} = …; {}", kind.expected()),
-                );
-                self.errors.push(error.at(&place, format!("no `{end}`")));
-                None
+        let [from, to] = ["from", "to"].map(|end| {
+            if let Some(entry) = part(end) {
+                return self.end(name, end, kind, entry);
             }
+            let fix = format!("add {end} = …; {}", kind.expected());
+            let error = SpecError::new(format!("`{name}`: the range has no `{end}`"), fix);
+            self.errors.push(error.at(&place, format!("no `{end}`")));
+            None
         });
         let growth = match (part("step"), part("factor")) {
             (Some(step), None) => self.end(name, "step", &distance, step).map(Growth::Step),
