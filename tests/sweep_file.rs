@@ -231,6 +231,7 @@ fn the_schema_takes_what_the_program_takes() {
         "1s",
         "10ms",
         "1m 30s",
+        "1.5s",
         "180",
         "s",
         "",

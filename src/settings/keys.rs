@@ -74,7 +74,7 @@ fn or_default<T>(option: Option<T>, show: impl Fn(T) -> Value) -> Value {
 }
 
 /// A checked number as 32 bits. The kind's limit keeps it in range.
-fn narrow(value: &Value) -> u32 {
+pub(crate) fn narrow(value: &Value) -> u32 {
     value.int().and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX)
 }
 

@@ -10,6 +10,7 @@ mod presets;
 mod value;
 
 pub use axes::Axes;
+pub(crate) use keys::narrow;
 pub use keys::{
     KEYS, Key, MAX_BUFFER, MAX_BURSTS, MAX_CHUNK_SIZE, MAX_CHUNKS, MAX_DURATION, MAX_MTU, MAX_STREAM_BYTES, canonical,
     find, names,

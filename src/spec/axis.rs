@@ -1,6 +1,6 @@
 //! What the keys of [axes] and [[zip]] mean, one by one, and that the axes of a [[zip]] fit together.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::settings::{Key, Rejection, Value, find};
 
@@ -11,6 +11,9 @@ use super::raw::{Entry, Typed};
 use super::run::find_run;
 use super::unknown::{self, TOP, split, within};
 use super::value::scalar;
+
+/// Most values of an axis that a message lists.
+pub(super) const MAX_LISTED: usize = 24;
 
 /// A key with the values that it takes one after the other.
 #[derive(Debug)]
@@ -222,6 +225,15 @@ fn same_rows(columns: &[&AxisDraft]) -> Option<SpecError> {
             error.at(&axis.values[first].1, format!("row {}", first + 1))
         }
     }))
+}
+
+/// Values of a key for a message, each once, as tables show them; not more than fit one.
+pub(super) fn listed<'a>(key: &Key, values: impl Iterator<Item = &'a Value>) -> String {
+    let mut seen: HashSet<&Value> = HashSet::new();
+    let distinct: Vec<String> =
+        values.filter(|value| seen.insert(value)).take(MAX_LISTED + 1).map(|value| key.kind.show(value)).collect();
+    let more = if distinct.len() > MAX_LISTED { " and more" } else { "" };
+    unknown::list(distinct.iter().take(MAX_LISTED).map(String::as_str)) + more
 }
 
 /// How an axis over the key is written.

@@ -1,8 +1,10 @@
 //! [[exclude]] and [[include]]: cells that are left out of the grid, and cells that are added to it, by value.
 
+use std::collections::HashSet;
+
 use crate::settings::{Kind, Limit, Value};
 
-use super::axis::{AxisDraft, as_axis};
+use super::axis::{AxisDraft, as_axis, listed};
 use super::check::Draft;
 use super::error::{Place, SpecError};
 use super::raw::{Entry, Typed};
@@ -11,8 +13,6 @@ use super::value::scalar;
 
 /// Most [[exclude]] tables of a sweep: each cell is held against each of them.
 pub const MAX_EXCLUDES: Limit = Limit { name: "MAX_EXCLUDES", max: 1000 };
-/// Most values of an axis that a message lists.
-const MAX_LISTED: usize = 24;
 
 /// Cells that are left out: those that have one of the values on each axis that is named.
 #[derive(Debug)]
@@ -169,22 +169,13 @@ impl Draft {
         if axis.seen.contains_key(value) {
             return;
         }
-        let mut shown: Vec<String> = Vec::new();
-        for (value, _) in &axis.values {
-            let value = axis.key.kind.show(value);
-            if shown.len() <= MAX_LISTED && !shown.contains(&value) {
-                shown.push(value);
-            }
-        }
-        let more = if shown.len() > MAX_LISTED { " and more" } else { "" };
-        shown.truncate(MAX_LISTED);
         let error = SpecError::new(
             format!(
                 "{} is not on the axis `{}`: there is nothing to leave out",
                 axis.key.kind.show(value),
                 axis.key.name()
             ),
-            format!("its values are {}{more}", list(shown.iter().map(String::as_str))),
+            format!("its values are {}", listed(axis.key, axis.values.iter().map(|(value, _)| value))),
         );
         self.errors.push(error.at(place, "not on the axis").at(&axis.place, "this axis"));
     }
@@ -192,15 +183,13 @@ impl Draft {
     /// Checks that the values of an [[exclude]] meet in a row, where axes are zipped.
     fn meets(&mut self, named: &[(usize, Vec<(Value, Place)>)], place: &Place) {
         for zip in 0..self.zips.len() {
-            let columns: Vec<(&AxisDraft, &Vec<(Value, Place)>)> = named
+            let columns: Vec<(&AxisDraft, HashSet<&Value>)> = named
                 .iter()
-                .map(|(index, values)| (&self.axes[*index], values))
-                .filter(|(axis, _)| axis.zip == Some(zip))
+                .map(|(index, values)| (&self.axes[*index], values.iter().map(|(value, _)| value).collect()))
+                .filter(|(axis, _): &(&AxisDraft, _)| axis.zip == Some(zip))
                 .collect();
             let rows = columns.first().map_or(0, |(axis, _)| axis.values.len());
-            let met = (0..rows).any(|row| {
-                columns.iter().all(|(axis, values)| values.iter().any(|(value, _)| *value == axis.values[row].0))
-            });
+            let met = (0..rows).any(|row| columns.iter().all(|(axis, values)| values.contains(&axis.values[row].0)));
             if columns.is_empty() || met {
                 continue;
             }

@@ -1,5 +1,7 @@
 //! The cells of a sweep: the grid that its axes span, without those that are left out, and with those that are added.
 
+use std::collections::HashSet;
+
 use crate::settings::{Axes, Key, Settings, Value, find};
 
 use super::sweep::{Axis, Sweep};
@@ -101,7 +103,8 @@ impl Sweep {
         let (dimensions, lengths) = dimensions(self);
         let meant = |named: &Axis| {
             let index = self.axes.iter().position(|axis| axis.path == named.path)?;
-            Some((index, self.axes[index].values.iter().map(|value| named.values.contains(value)).collect()))
+            let values: HashSet<&Value> = named.values.iter().collect();
+            Some((index, self.axes[index].values.iter().map(|value| values.contains(value)).collect()))
         };
         // An axis that this sweep does not have keeps no cell from anything.
         let excluded = self.exclude.iter().map(|named| named.iter().map(meant).collect::<Option<_>>());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::settings::{Axes, Conflict, Key, Limit, Preset, Settings, Value, Work, canonical};
 use crate::units::Bytes;
 
-use super::axis::AxisDraft;
+use super::axis::{AxisDraft, MAX_LISTED};
 use super::cells::{Cells, Origin, Point};
 use super::check::Draft;
 use super::error::{Place, SpecError};
@@ -328,6 +328,11 @@ impl Clash {
                     let mut shown: Vec<_> = values.iter().map(|(value, _)| axis.key.kind.show(value)).collect();
                     // The rows of a zip may have the same value.
                     shown.dedup();
+                    if shown.len() > MAX_LISTED {
+                        let more = shown.len() - MAX_LISTED;
+                        shown.truncate(MAX_LISTED);
+                        shown.push(format!("one of {more} more"));
+                    }
                     let narrow = format!("{} is {}", axis.key.name(), shown.join(" or "));
                     if narrowed.contains(&narrow) {
                         continue;

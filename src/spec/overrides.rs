@@ -6,7 +6,7 @@ use miette::NamedSource;
 
 use crate::settings::{Value, find};
 
-use super::axis::{AxisDraft, cannot_vary};
+use super::axis::{AxisDraft, cannot_vary, listed};
 use super::check::{Draft, Setting};
 use super::error::{Place, SpecError};
 use super::run::find_run;
@@ -257,15 +257,9 @@ impl<'a> Argument<'a> {
                 Ok(value) if on_axis.contains(&value) => kept.push(value),
                 Ok(_) if draft.broken.contains(&key.path) => {}
                 Ok(value) => {
-                    let mut shown: Vec<String> = Vec::new();
-                    for value in on_axis.iter().map(|value| key.kind.show(value)) {
-                        if !shown.contains(&value) {
-                            shown.push(value);
-                        }
-                    }
                     let error = SpecError::new(
                         format!("--filter: {} is not on the axis `{name}`", key.kind.show(&value)),
-                        format!("its values are {}", unknown::list(shown.iter().map(String::as_str))),
+                        format!("its values are {}", listed(key, on_axis.iter())),
                     );
                     draft.errors.push(error.at(place, "not on the axis"));
                 }

@@ -43,7 +43,7 @@ struct Row {
 
 /// The entry of a key in [`BEHIND`].
 fn behind(path: &str) -> Option<(&'static str, &'static str)> {
-    let both = path.replacen("socket.client.", "socket.", 1).replacen("socket.server.", "socket.", 1);
+    let both = path.replacen(".client.", ".", 1).replacen(".server.", ".", 1);
     BEHIND.iter().find(|(behind, ..)| *behind == both).map(|(_, option, since)| (*option, *since))
 }
 

@@ -14,7 +14,7 @@ use super::run::{RUN_KEYS, RunOptions};
 /// The draft that it follows.
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// A span of time: numbers, each with its unit.
-const SPAN: &str = r"^\s*(0|([0-9]+\s*[A-Za-zµ]+\s*)+)$";
+const SPAN: &str = r"^\s*(0|([0-9]+(\.[0-9]+)?\s*[A-Za-zµ]+\s*)+)$";
 
 /// Every key of a cell.
 fn keys() -> impl Iterator<Item = &'static Key> {
@@ -92,7 +92,7 @@ pub fn schema() -> Json {
 
 /// The value that a key has where a sweep does not name it. A key for both ends has that of one end.
 pub(super) fn default(key: &Key) -> Option<Value> {
-    let end = key.path.replacen("socket.", "socket.client.", 1);
+    let end = key.path.replacen('.', ".client.", 1);
     let get = key.get.or_else(|| keys().find(|other| other.path == end).and_then(|other| other.get));
     match get {
         Some(get) => Some(get(&Settings::default())),
@@ -157,7 +157,9 @@ fn value(kind: &Kind) -> Json {
         Kind::Count { min, limit, .. } => vec![number(min, limit.max)],
         Kind::Size { min, limit, .. } => {
             let units: Vec<_> = Bytes::units().collect();
-            let pattern = format!(r"^\s*[0-9][0-9_]*(\.[0-9_]+)?\s*({})?\s*$", units.join("|"));
+            let units = units.join("|");
+            // A fraction needs a unit: 1.5 alone is not a whole number of bytes.
+            let pattern = format!(r"^\s*([0-9][0-9_]*\s*({units})?|[0-9][0-9_]*\.[0-9_]+\s*({units}))\s*$");
             vec![number(min, limit.max), json!({ "type": "string", "pattern": pattern })]
         }
         Kind::Span { .. } => vec![json!({ "type": "string", "pattern": SPAN })],
