@@ -14,7 +14,7 @@ use super::run::{RUN_KEYS, RunOptions};
 /// The draft that it follows.
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// A span of time: numbers, each with its unit.
-const SPAN: &str = r"^\s*(0|([0-9]+(\.[0-9]+)?\s*[A-Za-zµ]+\s*)+)$";
+const SPAN: &str = r"^\s*(0|([0-9]+(\.[0-9]+)?\s*(ns|nsec|nanos|us|µs|usec|ms|msec|millis|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|wks?|weeks?|M|months?|y|yrs?|years?)\s*)+)$";
 
 /// Every key of a cell.
 fn keys() -> impl Iterator<Item = &'static Key> {
