@@ -330,9 +330,9 @@ fn cells_that_are_added_though_they_are_there() {
     );
     insta::assert_snapshot!(
         "included_and_overridden",
-        errors(&named(&format!(
+        errors(&named(
             "[socket.client]\nrcvbuf = 1\n[socket.server]\nrcvbuf = 1\n[axes]\nrcvbuf = [1024]\n[[include]]\nrcvbuf = 4096\n"
-        )))
+        ))
     );
 }
 
@@ -539,7 +539,8 @@ fn the_largest_grid_is_checked_quickly() {
     let list = |count: usize| (1..=count).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
     let text = format!("[axes]\nchunk_count = [{}]\nrcvbuf = [{}]\n", list(1000), list(100));
     assert_eq!(sweep_with(&text, &Overrides::default()).cell_count(), 100_000);
-    let excludes: String = (1..=1000).map(|n| format!("[[exclude]]\nchunk_count = {n}\nrcvbuf = 7\n")).collect();
+    let excludes: Vec<_> = (1..=1000).map(|n| format!("[[exclude]]\nchunk_count = {n}\nrcvbuf = 7\n")).collect();
+    let excludes = excludes.concat();
     let sweep = sweep_with(&format!("{text}{excludes}"), &Overrides::default());
     assert_eq!((sweep.cell_count(), sweep.excluded_count()), (99_000, 1000));
     let errors = Sweep::parse(

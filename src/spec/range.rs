@@ -296,7 +296,7 @@ mod tests {
         fn an_end_that_is_met_is_there(from in 1u64..1 << 20, times in 2u64..9, steps in 0u32..12) {
             let Some(to) = times.checked_pow(steps).and_then(|power| from.checked_mul(power)) else { return Ok(()) };
             let all = values(from, to, Growth::Factor(times.into(), 1)).expect("few");
-            prop_assert_eq!(all.len() as u32, steps + 1);
+            prop_assert_eq!(all.len(), steps as usize + 1);
             prop_assert_eq!(all.last(), Some(&to));
         }
     }
