@@ -3,6 +3,7 @@
 use crate::units::{Bytes, Span};
 
 use super::kind::nearest;
+use super::presets::{self, Preset};
 use super::{Clock, Direction, Family, Kind, Limit, Protocol, Settings, Socket, Style, Topology, Value, Work};
 
 /// One thing that can be set, on its own or as an axis.
@@ -28,9 +29,18 @@ impl Key {
         self.short.unwrap_or(self.path)
     }
 
-    /// How specific the key is: keys for both ends are applied before keys for one end, so that the latter win.
+    /// How specific the key is: a preset is applied first, then keys for both ends, then keys for one end, so that the latter win.
     pub fn specificity(&self) -> u8 {
-        u8::from(self.path.starts_with("socket.client.") || self.path.starts_with("socket.server."))
+        match self.path {
+            PRESET_PATH => 0,
+            path if path.starts_with("socket.client.") || path.starts_with("socket.server.") => 2,
+            _ => 1,
+        }
+    }
+
+    /// The preset of that name, if this is the key that names one.
+    pub fn preset(&self, value: &Value) -> Option<&'static Preset> {
+        value.text().filter(|_| self.path == PRESET_PATH).and_then(Preset::named)
     }
 }
 
@@ -64,7 +74,7 @@ fn or_default<T>(option: Option<T>, show: impl Fn(T) -> Value) -> Value {
 }
 
 /// A checked number as 32 bits. The kind's limit keeps it in range.
-fn narrow(value: &Value) -> u32 {
+pub(crate) fn narrow(value: &Value) -> u32 {
     value.int().and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX)
 }
 
@@ -121,6 +131,22 @@ macro_rules! socket_keys {
         }
     };
 }
+
+/// The key that names a preset. It stands for the keys that the preset sets, and is no part of a cell's id itself.
+const PRESET_PATH: &str = "preset";
+
+const PRESET: [Key; 1] = [Key {
+    path: PRESET_PATH,
+    short: None,
+    kind: Kind::Choice(presets::NAMES),
+    about: "settings of a known program to begin from; any key that is set or varied wins over it",
+    set: |settings, value| {
+        if let Some(preset) = value.text().and_then(Preset::named) {
+            preset.apply(settings);
+        }
+    },
+    get: None,
+}];
 
 const KERNEL: [Key; 2] = [
     Key {
@@ -258,7 +284,7 @@ const NODELAY: [Key; 3] = socket_keys!(
 );
 
 /// All keys, in the order in which documentation lists them: one slice for each table of a sweep file.
-pub static KEYS: &[&[Key]] = &[&KERNEL, &LINK, &WORKLOAD, &RCVBUF, &SNDBUF, &NODELAY];
+pub static KEYS: &[&[Key]] = &[&PRESET, &KERNEL, &LINK, &WORKLOAD, &RCVBUF, &SNDBUF, &NODELAY];
 
 /// Every key.
 fn all() -> impl Iterator<Item = &'static Key> {

@@ -129,6 +129,33 @@ impl Kind {
         )
     }
 
+    /// The kind of the distance between two values of this one; `None` where values are not numbers.
+    pub const fn distance(&self) -> Option<Self> {
+        match *self {
+            Self::Count { limit, .. } => Some(Self::Count { min: 1, limit, or_default: false }),
+            Self::Size { limit, .. } => Some(Self::Size { min: 1, limit, or_default: false }),
+            Self::Span { limit, .. } => Some(Self::Span { min: 1, limit }),
+            _ => None,
+        }
+    }
+
+    /// A checked value in whole units: bytes, nanoseconds, or just a number. `None` where it is no number.
+    pub fn quantity(&self, value: &Value) -> Option<u64> {
+        match self {
+            Self::Count { .. } | Self::Size { .. } => value.int(),
+            Self::Span { .. } => value.text()?.parse().ok().map(|Span(ns)| ns),
+            _ => None,
+        }
+    }
+
+    /// The value of so many whole units, for a kind that has a [`Kind::distance`].
+    pub fn of_quantity(&self, quantity: u64) -> Value {
+        match self {
+            Self::Span { .. } => Value::Text(Span(quantity).exact()),
+            _ => Value::Int(quantity),
+        }
+    }
+
     /// What the kind is called in a message: `a size`, `a whole number`.
     pub const fn noun(&self) -> &'static str {
         match self {

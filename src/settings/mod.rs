@@ -6,15 +6,18 @@
 mod axes;
 mod keys;
 mod kind;
+mod presets;
 mod value;
 
 pub use axes::Axes;
+pub(crate) use keys::narrow;
 pub use keys::{
     KEYS, Key, MAX_BUFFER, MAX_BURSTS, MAX_CHUNK_SIZE, MAX_CHUNKS, MAX_DURATION, MAX_MTU, MAX_STREAM_BYTES, canonical,
     find, names,
 };
 pub(crate) use kind::nearest;
 pub use kind::{Kind, Limit, Rejection};
+pub use presets::{PRESETS, Preset};
 pub use value::Value;
 
 use serde::{Deserialize, Serialize};
