@@ -2,8 +2,12 @@
 //! Imports `units` only.
 
 mod distribution;
+mod link;
 
 pub use distribution::{Distribution, Recorder};
+pub use link::{Interface, LinkFacts, PlacementFacts, QueueFacts, Scheduled, SysctlFacts};
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +73,15 @@ pub struct Measurement {
     pub client: End,
     /// The server's end.
     pub server: End,
+    /// The devices of both ends and their queues, read after the repeat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkFacts>,
+    /// Where the cell sets any sysctl: those, and all that bear on buffers, read in the server's namespace before the workload.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub sysctls: BTreeMap<String, SysctlFacts>,
+    /// How the two threads were scheduled, where the cell says anything of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<PlacementFacts>,
 }
 
 impl Measurement {

@@ -39,7 +39,7 @@ fn fixed(manifest: &Manifest, cells: &[CellSummary], path: &str) -> Option<Strin
     let stored = manifest.sweep.resolved.get("fixed").and_then(|fixed| fixed.get(path));
     let value = match stored.and_then(|value| serde_json::from_value::<Value>(value.clone()).ok()) {
         Some(value) => value,
-        None => (key.get?)(&Settings::default()),
+        None => key.read(&Settings::default())?,
     };
     Some(clean(&key.kind.show(&value)))
 }

@@ -61,7 +61,7 @@ impl Draft {
                 continue;
             }
             if let Some(name) = entry.path.strip_prefix("axes.") {
-                if is_table(name) && entry.typed == Typed::Table {
+                if is_known_table(name, &entry.typed) {
                     continue;
                 }
                 if entry.typed == Typed::Table {
@@ -70,7 +70,7 @@ impl Draft {
                 axes.push(entry);
                 continue;
             }
-            if entry.path == "axes" || is_table(&entry.path) {
+            if entry.path == "axes" || is_table(&entry.path) || is_known_table(&entry.path, &entry.typed) {
                 if entry.typed != Typed::Table {
                     self.not_a_table(&entry);
                 }
@@ -192,6 +192,11 @@ fn is_within(path: &str, table: &str) -> bool {
 /// Whether a table of that path exists.
 fn is_table(path: &str) -> bool {
     unknown::tables().contains(&path)
+}
+
+/// Whether this is a table that exists. The names of sysctls have dots, so that below [sysctl] any table is one.
+fn is_known_table(path: &str, typed: &Typed) -> bool {
+    *typed == Typed::Table && (is_table(path) || is_within(path, "sysctl"))
 }
 
 /// What keeps a text from being the name of a sweep.

@@ -219,7 +219,7 @@ impl Cells<'_> {
                 Setter::Fixed(value) => value,
                 Setter::Axis(axis) => &self.sweep.axes[axis].values[positions[axis]],
             };
-            (key.set)(&mut settings, value);
+            key.put(&mut settings, value);
         }
         settings
     }

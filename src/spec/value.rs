@@ -9,6 +9,8 @@ pub(super) fn scalar(kind: &Kind, typed: &Typed) -> Result<Value, Rejection> {
     let reject = |message: String, fix: String| Err(Rejection { message, fix });
     match typed {
         Typed::Value(value) => kind.check(value),
+        // Some sysctls go below zero.
+        Typed::Negative(number) if *kind == Kind::Sysctl => kind.check(&Value::Text(number.clone())),
         Typed::Negative(number) => reject(format!("`{number}` is below zero"), kind.expected()),
         Typed::TooLarge(number) => reject(format!("`{number}` is larger than any number here"), kind.expected()),
         Typed::Float(number) => match kind {
@@ -18,6 +20,11 @@ pub(super) fn scalar(kind: &Kind, typed: &Typed) -> Result<Value, Rejection> {
                 format!("write whole bytes, or a text with a unit such as \"{number}KiB\""),
             ),
             Kind::Span { .. } => reject(format!("`{number}` has no unit of time"), kind.expected()),
+            Kind::Rate { .. } => {
+                reject(format!("`{number}` has no unit of rate"), format!("write \"{number}Mbit/s\", say"))
+            }
+            Kind::Percent => reject(format!("`{number}` has no percent sign"), format!("write \"{number}%\"")),
+            Kind::Sysctl => reject(format!("`{number}` is not a whole number"), kind.expected()),
             Kind::Text => reject(
                 format!("`{number}` is a number, where a text belongs"),
                 format!("put it in quotes: \"{number}\""),

@@ -141,6 +141,7 @@ pub fn conclude(client: Report, server: Report) -> Measurement {
         setup_ns: None,
         client: client.end,
         server: server.end,
+        ..Measurement::default()
     };
     if let Some(failure) = failure {
         measurement.outcome = failure.outcome();
