@@ -89,6 +89,15 @@ impl Measurement {
     pub fn without_figures(outcome: Outcome, reason: impl Into<String>) -> Self {
         Self { outcome, reason: Some(reason.into()), ..Self::default() }
     }
+
+    /// Takes the figures back, and says why. What the ends and the link were stays.
+    pub fn void(&mut self, outcome: Outcome, reason: impl Into<String>) {
+        self.outcome = outcome;
+        self.reason = Some(reason.into());
+        self.completion_ns = None;
+        self.goodput_bps = None;
+        self.chunk_latency_ns = None;
+    }
 }
 
 /// What one end of the connection was given and used.

@@ -11,9 +11,13 @@ use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressHeade
 use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, State};
 use rtnetlink::{Handle, LinkMessageBuilder, LinkUnspec, LinkVeth};
 
-use crate::measurement::Outcome;
-use crate::settings::{Family, Link, Topology};
+use crate::measurement::{Interface, Outcome};
+use crate::settings::{Family, Link, LinkEnd, Topology};
 use crate::workload::Addresses;
+
+use super::schedule::ScheduleError;
+use super::sysctls::SysctlError;
+use super::{offload, qdisc};
 
 /// The name of each end's interface in its own namespace.
 const NAME: &str = "sweep0";
@@ -21,6 +25,8 @@ const NAME: &str = "sweep0";
 const INDEX: u32 = 7;
 /// The index of the loopback interface in every namespace (`LOOPBACK_IFINDEX`).
 const LOOPBACK_INDEX: u32 = 1;
+/// The name of the loopback interface in every namespace.
+const LOOPBACK: &str = "lo";
 
 /// How long the link may take to pass packets, and how often it is asked.
 const UP_DEADLINE: Duration = Duration::from_secs(5);
@@ -49,6 +55,42 @@ pub enum LinkError {
         /// What the kernel said.
         error: rtnetlink::Error,
     },
+    /// A queue could not be set up.
+    #[error("{}", queue_message(.kind, .error))]
+    Queue {
+        /// The queue discipline.
+        kind: &'static str,
+        /// What the kernel said.
+        error: rtnetlink::Error,
+    },
+    /// An offload could not be set.
+    #[error("`{name}` cannot be turned {on} on this device ({command}: {error})")]
+    Offload {
+        /// Its name in a sweep file.
+        name: &'static str,
+        /// What was asked.
+        on: &'static str,
+        /// The command that sets it.
+        command: &'static str,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// An offload was set and did not change.
+    #[error("`{name}` was turned {asked} and stays {given}: it depends on another offload, such as the checksum")]
+    OffloadStays {
+        /// Its name in a sweep file.
+        name: &'static str,
+        /// What was asked.
+        asked: &'static str,
+        /// What it is.
+        given: &'static str,
+    },
+    /// A sysctl could not be set.
+    #[error(transparent)]
+    Sysctl(#[from] SysctlError),
+    /// A thread could not be placed.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
     /// A netlink socket could not be opened.
     #[error("no netlink socket could be opened: {0}")]
     Netlink(io::Error),
@@ -64,8 +106,16 @@ impl LinkError {
     /// Which outcome this is.
     pub fn outcome(&self) -> Outcome {
         match self {
-            Self::Namespace(_) => Outcome::Skipped,
-            Self::Refused { error, .. } => match code(error) {
+            Self::Namespace(_) | Self::Schedule(_) => Outcome::Skipped,
+            Self::Sysctl(error) => error.outcome(),
+            Self::OffloadStays { .. } => Outcome::Invalid,
+            Self::Offload { error, .. } => match error.raw_os_error() {
+                Some(libc::EOPNOTSUPP | libc::EPERM) => Outcome::Skipped,
+                Some(libc::EINVAL) => Outcome::Invalid,
+                _ => Outcome::Failed,
+            },
+            Self::Queue { error, .. } if code(error) == Some(libc::ENOENT) => Outcome::Skipped,
+            Self::Refused { error, .. } | Self::Queue { error, .. } => match code(error) {
                 Some(libc::EOPNOTSUPP | libc::EPERM) => Outcome::Skipped,
                 Some(_) => Outcome::Invalid,
                 None => Outcome::Failed,
@@ -81,6 +131,61 @@ fn code(error: &rtnetlink::Error) -> Option<i32> {
         rtnetlink::Error::NetlinkError(message) => message.code.map(|code| -code.get()),
         _ => None,
     }
+}
+
+/// What is said of a queue that could not be set up.
+fn queue_message(kind: &str, error: &rtnetlink::Error) -> String {
+    match code(error) {
+        Some(libc::ENOENT) => format!(
+            "no queue discipline `{kind}` in this kernel: use kernel.image = \"auto\", or name a kernel such as \"debian:6.12\", to run this in a guest"
+        ),
+        _ => format!("the kernel refuses the queue discipline `{kind}` as asked: {error}"),
+    }
+}
+
+/// The first of these queue disciplines that this kernel does not have, found by trying each in the calling thread's namespace.
+pub(super) fn absent_queue(kinds: &[&'static str]) -> Result<Option<&'static str>, LinkError> {
+    let mut absent = None;
+    with_netlink(async |handle| {
+        for kind in kinds {
+            // Most are refused here for lack of options. Only one that is not there at all is not found.
+            if let Err(error) = qdisc::try_out(&handle, LOOPBACK_INDEX, kind).await
+                && code(&error) == Some(libc::ENOENT)
+            {
+                absent = Some(*kind);
+                break;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(absent)
+}
+
+/// What one end's device is and has counted. Called in the namespace of that end.
+pub(super) fn read(link: &Link, end: &LinkEnd) -> Result<Interface, LinkError> {
+    let (device, index) = match link.topology {
+        Topology::Veth => (NAME, INDEX),
+        Topology::Loopback => (LOOPBACK, LOOPBACK_INDEX),
+    };
+    let mut interface = offload::read(device, end);
+    with_netlink(async |handle| {
+        interface.queues = qdisc::read(&handle, index).await?;
+        let message = look(&handle, index).await?;
+        interface.mtu = message.and_then(|message| {
+            message.attributes.into_iter().find_map(|attribute| match attribute {
+                LinkAttribute::Mtu(mtu) => Some(mtu),
+                _ => None,
+            })
+        });
+        Ok(())
+    })?;
+    Ok(interface)
+}
+
+/// The device of that index, if there is one.
+async fn look(handle: &Handle, index: u32) -> Result<Option<netlink_packet_route::link::LinkMessage>, LinkError> {
+    let mut links = handle.link().get().match_index(index).execute();
+    links.try_next().await.map_err(|error| LinkError::Refused { what: "to be asked".to_owned(), error })
 }
 
 /// The addresses of both ends.
@@ -111,7 +216,7 @@ pub(super) fn make_server(
             .execute()
             .await
             .map_err(|error| LinkError::Refused { what: describe(link), error })?;
-        set_up(&handle, addresses(link).server).await?;
+        set_up(&handle, link, &link.server, addresses(link).server).await?;
         stands()?;
         wait_until_running(&handle).await
     })
@@ -119,12 +224,14 @@ pub(super) fn make_server(
 
 /// Sets up the far end of the veth pair. Called in the client's namespace.
 pub(super) fn make_client(link: &Link) -> Result<(), LinkError> {
-    with_netlink(async |handle| set_up(&handle, addresses(link).client).await)
+    with_netlink(async |handle| set_up(&handle, link, &link.client, addresses(link).client).await)
 }
 
 /// Sets up loopback as the link.
 pub(super) fn make_loopback(link: &Link) -> Result<(), LinkError> {
     with_netlink(async |handle| {
+        offload::set_up(LOOPBACK, &link.server)?;
+        qdisc::set_up(&handle, LOOPBACK_INDEX, &link.server, link.mtu_bytes()).await?;
         let mut message = LinkUnspec::new_with_index(LOOPBACK_INDEX).up();
         if let Some(mtu) = link.mtu {
             message = message.mtu(mtu);
@@ -164,8 +271,11 @@ fn describe(link: &Link) -> String {
     }
 }
 
-/// Brings the interface and loopback up and gives the interface its address.
-async fn set_up(handle: &Handle, address: IpAddr) -> Result<(), LinkError> {
+/// Sets up the interface of an end, brings it and loopback up, and gives it its address.
+async fn set_up(handle: &Handle, link: &Link, end: &LinkEnd, address: IpAddr) -> Result<(), LinkError> {
+    // Before the first packet passes.
+    offload::set_up(NAME, end)?;
+    qdisc::set_up(handle, INDEX, end, link.mtu_bytes()).await?;
     let refused = |what: &str| {
         let what = what.to_owned();
         |error| LinkError::Refused { what, error }
@@ -195,9 +305,7 @@ async fn set_up(handle: &Handle, address: IpAddr) -> Result<(), LinkError> {
 async fn wait_until_running(handle: &Handle) -> Result<(), LinkError> {
     let begun = Instant::now();
     loop {
-        let mut links = handle.link().get().match_index(INDEX).execute();
-        let message =
-            links.try_next().await.map_err(|error| LinkError::Refused { what: "to be asked".to_owned(), error })?;
+        let message = look(handle, INDEX).await?;
         let state = message.and_then(|message| {
             message.attributes.into_iter().find_map(|attribute| match attribute {
                 LinkAttribute::OperState(state) => Some(state),
