@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 use std::time::Instant;
 
@@ -197,7 +197,13 @@ fn conclude(settings: &Settings, client: Left, server: Left, applied: &Applied<'
     if settings.placement != Placement::default() {
         measurement.placement = Some(PlacementFacts { client: client.scheduled, server: server.scheduled });
     }
-    if let (Some(client), Some(server)) = (client.interface, server.interface) {
+    if let (Some(mut client), Some(mut server)) = (client.interface, server.interface) {
+        if settings.link.topology == Topology::Loopback {
+            // One device, read by both: what was read last holds.
+            let packets = |end: &Interface| end.queues.first().map(|queue| queue.packets);
+            let last = if packets(&client) > packets(&server) { &client } else { &server }.clone();
+            (client, server) = (last.clone(), last);
+        }
         measurement.link = Some(LinkFacts { client, server });
     }
     if measurement.outcome == Outcome::Measured
@@ -271,7 +277,9 @@ fn serve(
     match settings.link.topology {
         Topology::Veth => {
             let client = crossing.from_client.recv().map_err(|_| LinkError::OtherEnd)?;
-            link::make_server(&settings.link, client.as_fd(), || tell(None))?;
+            // Its sender goes with the client's thread.
+            let is_there = || !matches!(crossing.from_client.try_recv(), Err(TryRecvError::Disconnected));
+            link::make_server(&settings.link, client.as_fd(), || tell(None), is_there)?;
         }
         Topology::Loopback => {
             link::make_loopback(&settings.link)?;
