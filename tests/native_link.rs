@@ -74,18 +74,21 @@ fn a_rate_bounds_the_goodput_in_its_direction() {
 
 #[test]
 fn overhead_counts_against_the_rate() {
-    let plain = [("link.rate", "20Mbit/s"), ("link.tso", "false"), ("link.gso", "false")];
+    let plain = [("link.rate", "100Mbit/s"), ("link.gso_max_segs", "1")];
     let Some(plainly) = measured_unless_absent("tbf", &[&STREAM[..], &plain].concat()) else { return };
     // As many bytes again for each packet of 1514: half the goodput.
     let halved = measured(&[&STREAM[..], &plain, &[("link.overhead", "1514")]].concat());
     let (whole, half) = (plainly.goodput_bps.expect("a goodput"), halved.goodput_bps.expect("a goodput"));
     assert!((400..=600).contains(&(half * 1000 / whole)), "{half} of {whole}");
-    assert_eq!(halved.link.expect("a link").client.queues[0].given["overhead"], "1514");
+    let link = halved.link.expect("a link");
+    assert_eq!(link.client.queues[0].given["overhead"], "1514");
+    assert_eq!(link.client.gso_max_segs, Some(1), "else it counts once for many segments");
+    assert_eq!(measured(&[]).link.expect("a link").client.gso_max_segs, Some(65535), "the kernel's own");
 }
 
 #[test]
 fn a_limit_in_packets_drops_what_is_beyond_it() {
-    let small = [("link.client.rate", "10Mbit/s"), ("link.client.limit", "5"), ("link.tso", "false"), ("link.gso", "false")];
+    let small = [("link.client.rate", "10Mbit/s"), ("link.client.limit", "5"), ("link.gso_max_segs", "1")];
     let Some(measured) = measured_unless_absent("tbf", &[&STREAM[..], &small].concat()) else { return };
     let queues = measured.link.expect("a link").client.queues;
     let kinds: Vec<_> = queues.iter().map(|queue| queue.kind.as_str()).collect();
@@ -119,7 +122,9 @@ fn a_queue_discipline_by_name_is_the_one_that_packets_pass() {
         assert!(queue.packets > 0, "{queue:?}");
         for (name, value) in options {
             // Controlled delay keeps time in units of 1024 ns.
-            let near = |given: &str| matches!((*name, given), ("target", "3ms 999us") | ("interval", "79ms 999us" | "79ms 998us"));
+            let near = |given: &str| {
+                matches!((*name, given), ("target", "3ms 999us") | ("interval", "79ms 999us" | "79ms 998us"))
+            };
             let given = queue.given.get(*name).map(String::as_str).expect("read back");
             assert!(given == *value || near(given), "{kind} {name}: asked {value}, given {given}");
         }
@@ -173,7 +178,7 @@ fn an_offload_that_cannot_be_is_said_so() {
 fn loopback_has_one_queue_for_both() {
     let measured = measured(&[("link.topology", "loopback"), ("link.qdisc", "pfifo"), ("link.limit", "50")]);
     let link = measured.link.expect("a link");
-    assert_eq!(link.client, link.server, "read at the end from both namespaces, which are one");
+    assert_eq!(link.client, link.server, "they are one device");
     assert_eq!(link.client.queues[0].given["limit"], "50");
     assert_eq!(link.client.mtu, Some(65536));
 }
@@ -201,7 +206,10 @@ fn a_sysctl_of_the_machine_is_never_written_here() {
     let measured = measure(&values);
     assert_eq!(measured.outcome, Outcome::Skipped);
     let reason = measured.reason.expect("a reason");
-    assert!(reason.contains("`net.core.rmem_max` is one for the whole machine") && reason.contains("in a guest"), "{reason}");
+    assert!(
+        reason.contains("`net.core.rmem_max` is one for the whole machine") && reason.contains("in a guest"),
+        "{reason}"
+    );
     assert_eq!(fs::read_to_string("/proc/sys/net/core/rmem_max").expect("a sysctl"), before);
     assert_eq!(native::lack(&[&settings(&values)]), Some(reason), "which is what moves a sweep to a guest");
 }

@@ -26,6 +26,8 @@ pub struct Interface {
     pub tso: Switch,
     /// Generic segmentation offload.
     pub gso: Switch,
+    /// Most segments in a packet that a protocol hands to the queue.
+    pub gso_max_segs: Option<u32>,
     /// Generic receive offload.
     pub gro: Switch,
     /// Checksums made by the device.

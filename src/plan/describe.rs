@@ -41,6 +41,9 @@ pub struct Description {
     /// Longest time that one repeat may take.
     #[serde(rename = "timeout_ns")]
     pub timeout: Span,
+    /// What works and is likely not what was meant.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// How long it all takes.
     #[serde(flatten)]
     pub estimate: Estimate,
@@ -95,6 +98,7 @@ impl Description {
             order: sweep.run.order,
             seed: sweep.run.seed,
             timeout: sweep.run.timeout,
+            warnings: plan.warnings(),
             estimate: Estimate::of(plan, &sweep.run),
         }
     }
@@ -139,7 +143,8 @@ impl fmt::Display for Description {
             "time     about {} if no cell stalls, at most {}",
             whole(self.estimate.expected),
             whole(self.estimate.at_most)
-        )
+        )?;
+        self.warnings.iter().try_for_each(|warning| writeln!(f, "warning  {warning}"))
     }
 }
 
@@ -197,6 +202,15 @@ mod tests {
             "a_long_axis",
             describe(&format!("name = \"long\"\n[axes]\nchunk_count = [{}]\n", many.join(", ")))
         );
+    }
+
+    #[test]
+    fn what_is_likely_not_meant_is_said() {
+        let text = "name = \"t\"\n[link]\nrate = \"1Gbit/s\"\n[axes]\n\"link.delay\" = [\"1ms\", \"20ms\"]\n";
+        let said = describe(text).to_string();
+        let warning = said.lines().find_map(|line| line.strip_prefix("warning  ")).expect("a warning");
+        assert!(warning.starts_with("link.limit = 1000 is too small for 1Gbit/s and 20ms"), "{warning}");
+        assert!(warning.ends_with("use 2477 or more (in 1 of 2 cells)"), "{warning}");
     }
 
     #[test]

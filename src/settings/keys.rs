@@ -3,7 +3,7 @@
 mod link;
 mod placement;
 
-pub use link::{MAX_DELAY, MAX_OVERHEAD, MAX_QUEUE, MAX_RATE};
+pub use link::{MAX_DELAY, MAX_OVERHEAD, MAX_QUEUE, MAX_RATE, MAX_SEGMENTS};
 pub use placement::MAX_PROCESSOR;
 
 use crate::units::{Bytes, Span};
@@ -312,6 +312,7 @@ pub static KEYS: &[&[Key]] = &[
     &link::ECN,
     &link::TSO,
     &link::GSO,
+    &link::GSO_MAX_SEGS,
     &link::GRO,
     &link::TX_CHECKSUM,
     &link::RX_CHECKSUM,

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Link, Protocol, Settings, Topology};
+use super::{Link, Settings, Topology};
 use crate::units::{BitRate, Bytes, Percent, Span, choice};
 
 choice! {
@@ -80,6 +80,8 @@ pub struct LinkEnd {
     pub tso: Option<bool>,
     /// Whether large packets are cut just before the device (`ETHTOOL_SGSO`).
     pub gso: Option<bool>,
+    /// Most segments in a packet that a protocol hands to the queue (`IFLA_GSO_MAX_SEGS`).
+    pub gso_max_segs: Option<u32>,
     /// Whether packets are joined on arrival (`ETHTOOL_SGRO`).
     pub gro: Option<bool>,
     /// Whether the device makes checksums (`ETHTOOL_STXCSUM`).
@@ -112,6 +114,7 @@ impl Default for LinkEnd {
             ecn: None,
             tso: None,
             gso: None,
+            gso_max_segs: None,
             gro: None,
             tx_checksum: None,
             rx_checksum: None,
@@ -299,7 +302,10 @@ impl LinkEnd {
         {
             add(
                 paths!("burst"),
-                format!("a `burst` of {burst} is smaller than a full packet of {}, which would never leave", Bytes(frame(mtu))),
+                format!(
+                    "a `burst` of {burst} is smaller than a full packet of {}, which would never leave",
+                    Bytes(frame(mtu))
+                ),
                 "make `burst` larger, or `mtu` smaller",
             );
         }
@@ -332,10 +338,7 @@ impl LinkEnd {
             }
         }
         if let Some(bytes) = self.limit_bytes
-            && !matches!(
-                queue,
-                Queue::Tbf(Qdisc::Default | Qdisc::Bfifo) | Queue::Plain(Qdisc::Bfifo)
-            )
+            && !matches!(queue, Queue::Tbf(Qdisc::Default | Qdisc::Bfifo) | Queue::Plain(Qdisc::Bfifo))
         {
             add(
                 paths!("limit_bytes", "qdisc"),
@@ -390,9 +393,10 @@ impl Settings {
                     end.jitter.exact()
                 ));
             }
-            if end.loses() && self.workload.protocol != Protocol::Sctp && (end.tso, end.gso) != (Some(false), Some(false)) {
+            let segments = matches!(self.workload.protocol.name(), "tcp" | "mptcp") && end.gso_max_segs != Some(1);
+            if end.loses() && segments {
                 found.push(format!(
-                    "{place}.loss is per packet handed to the queue, and with TSO or GSO such a packet holds up to 64 KiB of segments; set {place}.tso = false and {place}.gso = false for loss per segment"
+                    "{place}: a packet that TCP hands to the queue holds up to 64 KiB of segments, lost together, even where TSO and GSO are off; set {place}.gso_max_segs = 1 for loss of single segments"
                 ));
             }
         }
@@ -404,7 +408,7 @@ impl Settings {
 mod tests {
     use super::{LinkEnd, Qdisc, Queue};
     use crate::settings::{Settings, Value, find};
-    use crate::units::{BitRate, Span};
+    use crate::units::BitRate;
 
     fn settings(values: &[(&str, &str)]) -> Settings {
         let mut settings = Settings::default();
@@ -481,7 +485,8 @@ mod tests {
         let one = warnings(&[("link.client.delay", "10ms"), ("link.client.jitter", "1ms")]);
         assert!(one.len() == 1 && one[0].starts_with("link.client.jitter = 1ms reorders"), "{one:?}");
         assert_eq!(warnings(&[("link.loss", "1%")]).len(), 1);
-        assert!(warnings(&[("link.loss", "1%"), ("link.tso", "false"), ("link.gso", "false")]).is_empty());
-        assert!(settings(&[("link.delay", "10ms")]).link.client.delay == Span(10_000_000));
+        assert!(warnings(&[("link.loss", "1%"), ("link.gso_max_segs", "1")]).is_empty());
+        assert!(warnings(&[("link.loss", "1%"), ("workload.protocol", "sctp")]).is_empty());
+        assert!(warnings(&[("link.delay", "10ms")]).is_empty());
     }
 }

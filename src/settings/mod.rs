@@ -13,7 +13,7 @@ mod value;
 pub use axes::Axes;
 pub use keys::{
     KEYS, Key, MAX_BUFFER, MAX_BURSTS, MAX_CHUNK_SIZE, MAX_CHUNKS, MAX_DELAY, MAX_DURATION, MAX_MTU, MAX_OVERHEAD,
-    MAX_PROCESSOR, MAX_QUEUE, MAX_RATE, MAX_STREAM_BYTES, canonical, find, names,
+    MAX_PROCESSOR, MAX_QUEUE, MAX_RATE, MAX_SEGMENTS, MAX_STREAM_BYTES, canonical, find, names,
 };
 pub(crate) use kind::nearest;
 pub use kind::{Kind, Limit, Rejection};

@@ -110,7 +110,8 @@ mod tests {
 
     #[test]
     fn rates_as_people_write_them() {
-        for (text, rate) in [("1Gbit/s", 1_000_000_000), ("1.5 Mbit/s", 1_500_000), ("9.6kbit/s", 9600), ("8bit/s", 8)] {
+        for (text, rate) in [("1Gbit/s", 1_000_000_000), ("1.5 Mbit/s", 1_500_000), ("9.6kbit/s", 9600), ("8bit/s", 8)]
+        {
             assert_eq!(text.parse(), Ok(BitRate(rate)), "{text}");
         }
         for wrong in ["1000", "1Gbps", "1MB/s", "Mbit/s", "1.Mbit/s", "-1bit/s", "1mbit"] {

@@ -163,23 +163,42 @@ pub(super) fn absent_queue(kinds: &[&'static str]) -> Result<Option<&'static str
 
 /// What one end's device is and has counted. Called in the namespace of that end.
 pub(super) fn read(link: &Link, end: &LinkEnd) -> Result<Interface, LinkError> {
-    let (device, index) = match link.topology {
-        Topology::Veth => (NAME, INDEX),
-        Topology::Loopback => (LOOPBACK, LOOPBACK_INDEX),
-    };
+    let (device, index) = device(link);
     let mut interface = offload::read(device, end);
     with_netlink(async |handle| {
         interface.queues = qdisc::read(&handle, index).await?;
         let message = look(&handle, index).await?;
-        interface.mtu = message.and_then(|message| {
-            message.attributes.into_iter().find_map(|attribute| match attribute {
-                LinkAttribute::Mtu(mtu) => Some(mtu),
-                _ => None,
-            })
-        });
+        for attribute in message.map(|message| message.attributes).unwrap_or_default() {
+            match attribute {
+                LinkAttribute::Mtu(mtu) => interface.mtu = Some(mtu),
+                LinkAttribute::GsoMaxSegs(segments) => interface.gso_max_segs = Some(segments),
+                _ => {}
+            }
+        }
         Ok(())
     })?;
     Ok(interface)
+}
+
+/// The device that an end sends through, and its index.
+fn device(link: &Link) -> (&'static str, u32) {
+    match link.topology {
+        Topology::Veth => (NAME, INDEX),
+        Topology::Loopback => (LOOPBACK, LOOPBACK_INDEX),
+    }
+}
+
+/// Sets up what an end sends through, before its first packet passes.
+async fn shape(handle: &Handle, link: &Link, end: &LinkEnd) -> Result<(), LinkError> {
+    let (device, index) = device(link);
+    offload::set_up(device, end)?;
+    if let Some(segments) = end.gso_max_segs {
+        let mut message = LinkUnspec::new_with_index(index).build();
+        message.attributes.push(LinkAttribute::GsoMaxSegs(segments));
+        let what = format!("gso_max_segs = {segments}");
+        handle.link().set(message).execute().await.map_err(|error| LinkError::Refused { what, error })?;
+    }
+    qdisc::set_up(handle, index, end, link.mtu_bytes()).await
 }
 
 /// The device of that index, if there is one.
@@ -231,8 +250,7 @@ pub(super) fn make_client(link: &Link) -> Result<(), LinkError> {
 /// Sets up loopback as the link.
 pub(super) fn make_loopback(link: &Link) -> Result<(), LinkError> {
     with_netlink(async |handle| {
-        offload::set_up(LOOPBACK, &link.server)?;
-        qdisc::set_up(&handle, LOOPBACK_INDEX, &link.server, link.mtu_bytes()).await?;
+        shape(&handle, link, &link.server).await?;
         let mut message = LinkUnspec::new_with_index(LOOPBACK_INDEX).up();
         if let Some(mtu) = link.mtu {
             message = message.mtu(mtu);
@@ -274,9 +292,7 @@ fn describe(link: &Link) -> String {
 
 /// Sets up the interface of an end, brings it and loopback up, and gives it its address.
 async fn set_up(handle: &Handle, link: &Link, end: &LinkEnd, address: IpAddr) -> Result<(), LinkError> {
-    // Before the first packet passes.
-    offload::set_up(NAME, end)?;
-    qdisc::set_up(handle, INDEX, end, link.mtu_bytes()).await?;
+    shape(handle, link, end).await?;
     let refused = |what: &str| {
         let what = what.to_owned();
         |error| LinkError::Refused { what, error }

@@ -36,12 +36,8 @@ struct Step {
 /// What an end needs, the outermost first.
 fn steps(end: &LinkEnd, mtu: u32) -> Vec<Step> {
     let outer = |kind, options| Step { parent: TcHandle::ROOT, handle: OUTER, kind, options };
-    let inner = |qdisc: Qdisc| Step {
-        parent: WITHIN,
-        handle: INNER,
-        kind: qdisc.name(),
-        options: options::named(qdisc, end),
-    };
+    let inner =
+        |qdisc: Qdisc| Step { parent: WITHIN, handle: INNER, kind: qdisc.name(), options: options::named(qdisc, end) };
     match end.queue() {
         Queue::Default => Vec::new(),
         Queue::Netem => vec![outer("netem", options::netem(end))],

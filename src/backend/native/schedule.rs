@@ -25,7 +25,9 @@ pub enum ScheduleError {
         allowed: Vec<usize>,
     },
     /// The policy may not be used.
-    #[error("the {end} cannot run under the policy `{policy}` ({error}): real-time policies take root or a limit on real-time priorities above zero")]
+    #[error(
+        "the {end} cannot run under the policy `{policy}` ({error}): real-time policies take root or a limit on real-time priorities above zero"
+    )]
     Policy {
         /// Which end.
         end: &'static str,
@@ -41,12 +43,8 @@ fn list(processors: &[usize]) -> String {
 }
 
 /// The kernel's policy of that name, and the other way round.
-const POLICIES: [(Policy, SchedulingPolicy); 4] = [
-    (Policy::Other, SCHED_OTHER),
-    (Policy::Batch, SCHED_BATCH),
-    (Policy::Fifo, SCHED_FIFO),
-    (Policy::Rr, SCHED_RR),
-];
+const POLICIES: [(Policy, SchedulingPolicy); 4] =
+    [(Policy::Other, SCHED_OTHER), (Policy::Batch, SCHED_BATCH), (Policy::Fifo, SCHED_FIFO), (Policy::Rr, SCHED_RR)];
 
 /// Places the calling thread.
 pub(super) fn place(end: &'static str, cpu: Option<u32>, asked: Policy) -> Result<(), ScheduleError> {

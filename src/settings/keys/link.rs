@@ -14,6 +14,9 @@ pub const MAX_QUEUE: Limit = Limit { name: "MAX_QUEUE", max: 1 << 30 };
 /// Most bytes beside a packet that the kernel can count.
 pub const MAX_OVERHEAD: Limit = Limit { name: "MAX_OVERHEAD", max: 4096 };
 
+/// Most segments in one packet (`GSO_MAX_SEGS`).
+pub const MAX_SEGMENTS: Limit = Limit { name: "MAX_SEGMENTS", max: 65535 };
+
 const SWITCH: Kind = Kind::Switch { or_default: true };
 const RATE: Kind = Kind::Rate { min: 8, limit: MAX_RATE };
 const DELAY: Kind = Kind::Span { min: 0, limit: MAX_DELAY };
@@ -120,7 +123,7 @@ pub(super) const BURST: [Key; 3] = end_keys!(
 pub(super) const OVERHEAD: [Key; 3] = end_keys!(
     "overhead",
     Kind::Count { min: 0, limit: MAX_OVERHEAD, or_default: false },
-    "bytes that count against `rate` for each packet beside its own, such as 24 for Ethernet's preamble, checksum and gap",
+    "bytes that count against `rate` for each packet beside its own, such as 24 for Ethernet's preamble, checksum and gap; TCP needs gso_max_segs = 1 for it",
     |end| overhead,
     narrow,
     |bytes: u32| Value::Int(bytes.into())
@@ -199,6 +202,14 @@ pub(super) const ECN: [Key; 3] =
     switch_keys!("ecn", "whether fq_codel, codel, pie or fq_pie marks packets before it drops them", ecn);
 pub(super) const TSO: [Key; 3] = switch_keys!("tso", "TCP segmentation offload of that end (ETHTOOL_STSO)", tso);
 pub(super) const GSO: [Key; 3] = switch_keys!("gso", "generic segmentation offload of that end (ETHTOOL_SGSO)", gso);
+pub(super) const GSO_MAX_SEGS: [Key; 3] = end_keys!(
+    "gso_max_segs",
+    Kind::Count { min: 1, limit: MAX_SEGMENTS, or_default: true },
+    "most segments in a packet that TCP hands to that end's queue; 1 for one by one (IFLA_GSO_MAX_SEGS)",
+    |end| gso_max_segs,
+    |value| value.int().map(|_| narrow(value)),
+    |segments: Option<u32>| or_default(segments, |segments| Value::Int(segments.into()))
+);
 pub(super) const GRO: [Key; 3] = switch_keys!("gro", "generic receive offload of that end (ETHTOOL_SGRO)", gro);
 pub(super) const TX_CHECKSUM: [Key; 3] =
     switch_keys!("tx_checksum", "checksum offload of that end's sending side (ETHTOOL_STXCSUM)", tx_checksum);

@@ -44,9 +44,7 @@ enum Name {
 const fn attributes(qdisc: Qdisc) -> &'static [(Name, u16)] {
     match qdisc {
         Qdisc::Fq => &[(Name::Limit, 1)],
-        Qdisc::FqCodel | Qdisc::Codel => {
-            &[(Name::Target, 1), (Name::Limit, 2), (Name::Interval, 3), (Name::Ecn, 4)]
-        }
+        Qdisc::FqCodel | Qdisc::Codel => &[(Name::Target, 1), (Name::Limit, 2), (Name::Interval, 3), (Name::Ecn, 4)],
         Qdisc::Pie => &[(Name::Target, 1), (Name::Limit, 2), (Name::Ecn, 6)],
         Qdisc::FqPie => &[(Name::Limit, 1), (Name::Target, 3), (Name::Ecn, 10)],
         Qdisc::Default | Qdisc::Pfifo | Qdisc::Bfifo | Qdisc::PfifoFast | Qdisc::Sfq | Qdisc::Cake => &[],
