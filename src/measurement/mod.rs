@@ -2,10 +2,14 @@
 //! Imports `units` only.
 
 mod distribution;
+mod evidence;
 mod link;
+mod samples;
 
 pub use distribution::{Distribution, Recorder};
+pub use evidence::{Evidence, TcpFacts};
 pub use link::{Interface, LinkFacts, PlacementFacts, QueueFacts, Scheduled, SysctlFacts};
+pub use samples::Samples;
 
 use std::collections::BTreeMap;
 
@@ -118,6 +122,12 @@ pub struct End {
     pub voluntary_switches: Option<u64>,
     /// Times the processor was taken from it.
     pub involuntary_switches: Option<u64>,
+    /// What the kernel counted and knew at this end. Absent with `--no-evidence`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+    /// Its buffers and windows over time. Streams only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<Samples>,
 }
 
 /// One buffer of one end, in bytes as `getsockopt` says them.

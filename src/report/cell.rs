@@ -3,14 +3,16 @@
 use comfy_table::Cell;
 
 use super::table::{figure, plain_table};
+use super::why;
 use super::words::{MISSING, both, buffer, clock, kernel, or_dash, outcome, percent, rate, size, span};
+use crate::explain::CellFindings;
 use crate::measurement::{End, Measurement, Switch};
 use crate::record::Record;
 use crate::stats::{BufferSummary, CellSummary, Figures};
 
 /// A cell as [`crate::stats::select`] finds its repeats, for a terminal of that width in columns, or as wide as it gets
 /// where that is `None`.
-pub fn show_cell(summary: &CellSummary, repeats: &[&Record], width: Option<u16>) -> String {
+pub fn show_cell(summary: &CellSummary, repeats: &[&Record], found: &CellFindings, width: Option<u16>) -> String {
     let kernel_version = summary.kernel.version.as_ref().map(|version| format!(", {version}"));
     let package = summary.kernel.package_version.as_ref().map(|package| format!(", package {package}"));
     let mut lines = vec![
@@ -44,6 +46,12 @@ pub fn show_cell(summary: &CellSummary, repeats: &[&Record], width: Option<u16>)
         lines.push(format!("{label}: {}", both(client, server).replace('\n', "; ")));
     }
     lines.extend([String::new(), figures_of(repeats, width), String::new(), ends_of(repeats, width), String::new()]);
+    if found.repeats > 0 {
+        lines.push(why::findings(found));
+    }
+    if let Some(counters) = repeats.iter().map(|record| why::counters(record)).find(|counters| !counters.is_empty()) {
+        lines.push(counters);
+    }
     lines.join("\n")
 }
 
@@ -109,8 +117,18 @@ fn ends_of(repeats: &[&Record], width: Option<u16>) -> String {
     );
     for record in repeats {
         for (name, end) in [("client", &record.measurement.client), ("server", &record.measurement.server)] {
-            let End { rcvbuf, sndbuf, nodelay, cpu_user_ns, cpu_system_ns, voluntary_switches, involuntary_switches } =
-                end;
+            // Samples are drawn, not listed, and evidence has a list of its own.
+            let End {
+                rcvbuf,
+                sndbuf,
+                nodelay,
+                cpu_user_ns,
+                cpu_system_ns,
+                voluntary_switches,
+                involuntary_switches,
+                evidence: _,
+                samples: _,
+            } = end;
             let of_one = |shown| buffer(&BufferSummary { buffer: shown, differs: false });
             let switches =
                 or_dash(voluntary_switches.zip(*involuntary_switches), |(own, forced)| format!("{own} + {forced}"));

@@ -19,6 +19,7 @@ pub struct Control<'a> {
     called_off: AtomicBool,
     interrupted: &'a AtomicBool,
     started: OnceLock<Instant>,
+    evidence: bool,
 }
 
 impl<'a> Control<'a> {
@@ -30,7 +31,20 @@ impl<'a> Control<'a> {
             called_off: AtomicBool::new(false),
             interrupted,
             started: OnceLock::new(),
+            evidence: false,
         }
+    }
+
+    /// Whether to ask the kernel, beside the figures, what it knows of the connection.
+    #[must_use]
+    pub const fn with_evidence(mut self, evidence: bool) -> Self {
+        self.evidence = evidence;
+        self
+    }
+
+    /// See [`Control::with_evidence`].
+    pub const fn evidence(&self) -> bool {
+        self.evidence
     }
 
     /// Tells the other end to give up. Whether this call was the first to say so.

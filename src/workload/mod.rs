@@ -9,6 +9,7 @@ mod endpoint;
 mod failure;
 mod limits;
 mod meeting;
+mod samples;
 mod stream;
 
 pub use failure::Failure;
@@ -97,6 +98,9 @@ fn close(
         report.failure = Some(failure);
     }
     part();
+    if control.evidence() {
+        channel.testify(&mut report.end);
+    }
     channel.finish(&mut report.end);
 }
 
