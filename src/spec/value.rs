@@ -14,7 +14,7 @@ pub(super) fn scalar(kind: &Kind, typed: &Typed) -> Result<Value, Rejection> {
         Typed::Negative(number) => reject(format!("`{number}` is below zero"), kind.expected()),
         Typed::TooLarge(number) => reject(format!("`{number}` is larger than any number here"), kind.expected()),
         Typed::Float(number) => match kind {
-            Kind::Count { .. } => reject(format!("`{number}` is not a whole number"), kind.expected()),
+            Kind::Count { .. } | Kind::Sysctl => reject(format!("`{number}` is not a whole number"), kind.expected()),
             Kind::Size { .. } => reject(
                 format!("`{number}` is not a whole number of bytes"),
                 format!("write whole bytes, or a text with a unit such as \"{number}KiB\""),
@@ -24,7 +24,6 @@ pub(super) fn scalar(kind: &Kind, typed: &Typed) -> Result<Value, Rejection> {
                 reject(format!("`{number}` has no unit of rate"), format!("write \"{number}Mbit/s\", say"))
             }
             Kind::Percent => reject(format!("`{number}` has no percent sign"), format!("write \"{number}%\"")),
-            Kind::Sysctl => reject(format!("`{number}` is not a whole number"), kind.expected()),
             Kind::Text => reject(
                 format!("`{number}` is a number, where a text belongs"),
                 format!("put it in quotes: \"{number}\""),

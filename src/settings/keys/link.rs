@@ -31,6 +31,18 @@ fn span(value: &Value) -> Option<Span> {
     value.text().and_then(|text| text.parse().ok())
 }
 
+fn delay(value: &Value) -> Span {
+    span(value).unwrap_or_default()
+}
+
+fn number(value: &Value) -> Option<u32> {
+    value.int().map(|_| narrow(value))
+}
+
+fn qdisc(value: &Value) -> Qdisc {
+    value.text().and_then(Qdisc::named).unwrap_or_default()
+}
+
 fn percent(value: &Value) -> Percent {
     value.text().and_then(|text| text.parse().ok()).unwrap_or_default()
 }
@@ -133,7 +145,7 @@ pub(super) const DELAYS: [Key; 3] = end_keys!(
     DELAY,
     "time that each packet is held back, one way (netem)",
     |end| delay,
-    |value| span(value).unwrap_or_default(),
+    delay,
     |span: Span| Value::Text(span.exact())
 );
 pub(super) const JITTER: [Key; 3] = end_keys!(
@@ -141,7 +153,7 @@ pub(super) const JITTER: [Key; 3] = end_keys!(
     DELAY,
     "how far a packet's delay is from `delay` at most, evenly spread; reorders packets unless there is a `rate` (netem)",
     |end| jitter,
-    |value| span(value).unwrap_or_default(),
+    delay,
     |span: Span| Value::Text(span.exact())
 );
 pub(super) const LOSS: [Key; 3] = share_keys!("loss", "share of packets lost, each by itself (netem)", loss);
@@ -175,7 +187,7 @@ pub(super) const LIMIT: [Key; 3] = end_keys!(
     Kind::Count { min: 1, limit: MAX_QUEUE, or_default: true },
     "most packets in the queue; netem counts those on their way too (1000 for netem where it is not given)",
     |end| limit,
-    |value| value.int().map(|_| narrow(value)),
+    number,
     |limit: Option<u32>| or_default(limit, |limit| Value::Int(limit.into()))
 );
 pub(super) const LIMIT_BYTES: [Key; 3] = end_keys!(
@@ -191,7 +203,7 @@ pub(super) const QDISC: [Key; 3] = end_keys!(
     Kind::Choice(Qdisc::NAMES),
     "queue discipline by its name, within tbf where there is a `rate`",
     |end| qdisc,
-    |value| value.text().and_then(Qdisc::named).unwrap_or_default(),
+    qdisc,
     |qdisc: Qdisc| Value::Text(qdisc.name().to_owned())
 );
 pub(super) const TARGET: [Key; 3] =
@@ -207,7 +219,7 @@ pub(super) const GSO_MAX_SEGS: [Key; 3] = end_keys!(
     Kind::Count { min: 1, limit: MAX_SEGMENTS, or_default: true },
     "most segments in a packet that TCP hands to that end's queue; 1 for one by one (IFLA_GSO_MAX_SEGS)",
     |end| gso_max_segs,
-    |value| value.int().map(|_| narrow(value)),
+    number,
     |segments: Option<u32>| or_default(segments, |segments| Value::Int(segments.into()))
 );
 pub(super) const GRO: [Key; 3] = switch_keys!("gro", "generic receive offload of that end (ETHTOOL_SGRO)", gro);

@@ -1,4 +1,4 @@
-//! The options of queue disciplines as the kernel has them (`TCA_OPTIONS`; include/uapi/linux/pkt_sched.h), both ways.
+//! The options of queue disciplines as the kernel has them (`TCA_OPTIONS`; `include/uapi/linux/pkt_sched.h`), both ways.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use rtnetlink::packet_core::{NLA_HEADER_SIZE, NlasIterator};
 use crate::settings::{LinkEnd, NETEM_LIMIT, Qdisc};
 use crate::units::{BitRate, Percent, Span};
 
-/// The kernel's tick of traffic control: 64 ns (`PSCHED_SHIFT`, include/net/pkt_sched.h).
+/// The kernel's tick of traffic control: 64 ns (`PSCHED_SHIFT`, `include/net/pkt_sched.h`).
 const TICK_NS: u64 = 64;
 /// `TC_LINKLAYER_ETHERNET`: frames, not cells.
 const ETHERNET: u8 = 1;
