@@ -54,6 +54,9 @@ pub struct Description {
     /// Longest time that one repeat may take.
     #[serde(rename = "timeout_ns")]
     pub timeout: Span,
+    /// What works and is likely not what was meant.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// How long it all takes.
     #[serde(flatten)]
     pub estimate: Estimate,
@@ -116,6 +119,7 @@ impl Description {
             order: sweep.run.order,
             seed: sweep.run.seed,
             timeout: sweep.run.timeout,
+            warnings: plan.warnings(),
             estimate: Estimate::of(plan, &sweep.run),
         }
     }
@@ -176,7 +180,8 @@ impl fmt::Display for Description {
             "time     about {} if no cell stalls, at most {}",
             whole(self.estimate.expected),
             whole(self.estimate.at_most)
-        )
+        )?;
+        self.warnings.iter().try_for_each(|warning| writeln!(f, "warning  {warning}"))
     }
 }
 
@@ -267,6 +272,15 @@ sndbuf = 1024
 "#;
         insta::assert_snapshot!("zipped", describe(text));
         insta::assert_snapshot!("zipped_json", serde_json::to_string_pretty(&describe(text)).expect("serialises"));
+    }
+
+    #[test]
+    fn what_is_likely_not_meant_is_said() {
+        let text = "name = \"t\"\n[link]\nrate = \"1Gbit/s\"\n[axes]\n\"link.delay\" = [\"1ms\", \"20ms\"]\n";
+        let said = describe(text).to_string();
+        let warning = said.lines().find_map(|line| line.strip_prefix("warning  ")).expect("a warning");
+        assert!(warning.starts_with("link.limit = 1000 is too small for 1Gbit/s and 20ms"), "{warning}");
+        assert!(warning.ends_with("use 2477 or more (in 1 of 2 cells)"), "{warning}");
     }
 
     #[test]

@@ -74,6 +74,20 @@ impl Plan {
         Self { cells, runs }
     }
 
+    /// What works in some cells and is likely not what was meant there, each once, with how many cells it is about.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut found: Vec<(String, usize)> = Vec::new();
+        for warning in self.cells.iter().flat_map(|cell| cell.settings.warnings()) {
+            match found.iter_mut().find(|(known, _)| *known == warning) {
+                Some((_, count)) => *count += 1,
+                None => found.push((warning, 1)),
+            }
+        }
+        let cells = self.cells.len();
+        let place = |count| if count < cells { format!(" (in {count} of {cells} cells)") } else { String::new() };
+        found.into_iter().map(|(warning, count)| format!("{warning}{}", place(count))).collect()
+    }
+
     /// The cell of that id.
     pub fn cell(&self, id: CellId) -> Option<&Cell> {
         self.cells.iter().find(|cell| cell.id == id)

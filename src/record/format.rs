@@ -173,6 +173,7 @@ pub(crate) mod tests {
                 setup_ns: Some(3_000_000),
                 client: end.clone(),
                 server: end,
+                ..Measurement::default()
             },
             clock: Clock::Virtual,
             kernel: KernelFacts {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::backend::fake::Fake;
 use crate::backend::guest::kernel::{self, ImageName, Kernel, KernelStore};
 use crate::backend::guest::{Accelerator, Guest, GuestOptions, Qemu, probe_kvm};
-use crate::backend::native::Native;
+use crate::backend::native::{self, Native};
 use crate::backend::{Backend, BackendError, Parallel};
 use crate::plan::Cell;
 use crate::settings::{Clock, Settings};
@@ -109,13 +109,14 @@ fn host_lacks(settings: &[&Settings], choice: &Choice) -> Option<String> {
         .iter()
         .map(|settings| ((settings.workload.protocol, settings.workload.style, settings.link.family), *settings))
         .collect();
-    kinds.values().find_map(|settings| match workload::probe(settings) {
+    let socket = kinds.values().find_map(|settings| match workload::probe(settings) {
         Ok(()) => None,
         Err(workload::Failure::NoProtocol { protocol, error }) => {
             Some(format!("no {} in its kernel ({error})", protocol.name().to_uppercase()))
         }
         Err(failure) => Some(failure.to_string()),
-    })
+    });
+    socket.or_else(|| native::lack(settings))
 }
 
 /// A machine that is ready to run cells.

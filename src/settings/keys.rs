@@ -1,9 +1,16 @@
 //! The table of keys that set a cell.
 
+mod link;
+mod placement;
+
+pub use link::{MAX_DELAY, MAX_OVERHEAD, MAX_QUEUE, MAX_RATE, MAX_SEGMENTS};
+pub use placement::MAX_PROCESSOR;
+
 use crate::units::{Bytes, Span};
 
 use super::kind::nearest;
 use super::presets::{self, Preset};
+use super::sysctl;
 use super::{Clock, Direction, Family, Kind, Limit, Protocol, Settings, Socket, Style, Topology, Value, Work};
 
 /// One thing that can be set, on its own or as an axis.
@@ -17,10 +24,10 @@ pub struct Key {
     pub kind: Kind,
     /// What it sets, in one line, with the option or rule behind it.
     pub about: &'static str,
-    /// Puts a checked value into the settings.
-    pub set: fn(&mut Settings, &Value),
-    /// Reads the value back; `None` for a key that only stands for others (`socket.rcvbuf` for both ends).
-    pub get: Option<fn(&Settings) -> Value>,
+    /// Puts a checked value into the settings. To be called through [`Key::put`], which knows sysctls too.
+    pub(super) set: fn(&mut Settings, &Value),
+    /// Reads the value back; `None` for a key that only stands for others. To be called through [`Key::read`].
+    pub(super) get: Option<fn(&Settings) -> Value>,
 }
 
 impl Key {
@@ -33,7 +40,7 @@ impl Key {
     pub fn specificity(&self) -> u8 {
         match self.path {
             PRESET_PATH => 0,
-            path if path.starts_with("socket.client.") || path.starts_with("socket.server.") => 2,
+            path if path.split('.').any(|part| part == "client" || part == "server") && !self.is_sysctl() => 2,
             _ => 1,
         }
     }
@@ -41,6 +48,27 @@ impl Key {
     /// The preset of that name, if this is the key that names one.
     pub fn preset(&self, value: &Value) -> Option<&'static Preset> {
         value.text().filter(|_| self.path == PRESET_PATH).and_then(Preset::named)
+    }
+
+    /// Whether the key is a sysctl's, and not one of the table.
+    fn is_sysctl(&self) -> bool {
+        self.path.starts_with(sysctl::PREFIX)
+    }
+
+    /// Puts a checked value into the settings.
+    pub fn put(&self, settings: &mut Settings, value: &Value) {
+        match self.path.strip_prefix(sysctl::PREFIX) {
+            Some(name) => settings.sysctls.put(name, value),
+            None => (self.set)(settings, value),
+        }
+    }
+
+    /// Reads the value back; `None` for a key that only stands for others (`socket.rcvbuf` for both ends).
+    pub fn read(&self, settings: &Settings) -> Option<Value> {
+        match self.path.strip_prefix(sysctl::PREFIX) {
+            Some(name) => Some(settings.sysctls.value(name)),
+            None => self.get.map(|get| get(settings)),
+        }
     }
 }
 
@@ -284,7 +312,43 @@ const NODELAY: [Key; 3] = socket_keys!(
 );
 
 /// All keys, in the order in which documentation lists them: one slice for each table of a sweep file.
-pub static KEYS: &[&[Key]] = &[&PRESET, &KERNEL, &LINK, &WORKLOAD, &RCVBUF, &SNDBUF, &NODELAY];
+///
+/// Sysctls are not among them: [`find`] knows a key for each name below `sysctl.net`.
+pub static KEYS: &[&[Key]] = &[
+    &PRESET,
+    &KERNEL,
+    &LINK,
+    &link::RATES,
+    &link::BURST,
+    &link::OVERHEAD,
+    &link::DELAYS,
+    &link::JITTER,
+    &link::LOSS,
+    &link::LOSS_P,
+    &link::LOSS_R,
+    &link::LOSS_BAD,
+    &link::LOSS_GOOD,
+    &link::DUPLICATE,
+    &link::REORDER,
+    &link::CORRUPT,
+    &link::LIMIT,
+    &link::LIMIT_BYTES,
+    &link::QDISC,
+    &link::TARGET,
+    &link::INTERVAL,
+    &link::ECN,
+    &link::TSO,
+    &link::GSO,
+    &link::GSO_MAX_SEGS,
+    &link::GRO,
+    &link::TX_CHECKSUM,
+    &link::RX_CHECKSUM,
+    &WORKLOAD,
+    &RCVBUF,
+    &SNDBUF,
+    &NODELAY,
+    &placement::PLACEMENT,
+];
 
 /// Every key.
 fn all() -> impl Iterator<Item = &'static Key> {
@@ -293,7 +357,7 @@ fn all() -> impl Iterator<Item = &'static Key> {
 
 /// The key of that path or short name.
 pub fn find(name: &str) -> Option<&'static Key> {
-    all().find(|key| key.path == name || key.short == Some(name))
+    all().find(|key| key.path == name || key.short == Some(name)).or_else(|| sysctl::find(name))
 }
 
 /// Every path and short name, for suggestions; and the nearest of them to `typed`, if one is near.
@@ -313,6 +377,7 @@ pub fn canonical(settings: &Settings) -> String {
         .filter(|(_, get)| get(settings) != get(&defaults))
         .map(|(key, get)| format!("{}={}\n", key.path, get(settings)))
         .collect();
+    lines.extend(settings.sysctls.0.iter().map(|(name, value)| format!("{}{name}={value}\n", sysctl::PREFIX)));
     lines.sort_unstable();
     lines.concat()
 }
@@ -326,8 +391,11 @@ mod tests {
     fn other(kind: &Kind) -> Value {
         match kind {
             Kind::Switch { .. } => Value::Bool(true),
-            Kind::Count { .. } | Kind::Size { .. } => Value::Int(1300),
+            Kind::Count { limit, .. } | Kind::Size { limit, .. } => Value::Int(limit.max.min(1300)),
             Kind::Span { .. } => Value::Text("25ms".into()),
+            Kind::Rate { .. } => Value::Text("10Mbit/s".into()),
+            Kind::Percent => Value::Text("0.5%".into()),
+            Kind::Sysctl => Value::Int(1),
             Kind::Choice(names) => Value::Text(names[names.len() - 1].into()),
             Kind::Text => Value::Text("debian:6.12".into()),
         }

@@ -91,7 +91,7 @@ impl Preset {
     pub(super) fn apply(&self, settings: &mut Settings) {
         for (path, value) in self.values().0 {
             if let Some(key) = find(&path) {
-                (key.set)(settings, &value);
+                key.put(settings, &value);
             }
         }
     }

@@ -160,7 +160,7 @@ impl<'a> Cells<'a> {
                 Setter::Fixed(value) => value,
                 Setter::Axis(axis) => point.values[axis],
             };
-            (key.set)(&mut settings, value);
+            key.put(&mut settings, value);
         }
         settings
     }

@@ -68,7 +68,7 @@ impl Draft {
             if within.as_ref().is_some_and(|table| is_within(&entry.path, table)) {
                 continue;
             }
-            if entry.typed.is_table() && !is_table(&entry.path) || entry.path == "axes" {
+            if entry.typed.is_table() && !is_known_table(&entry.path, &entry.typed) || entry.path == "axes" {
                 within = Some(entry.path.clone());
             }
             if entry.path == "axes" {
@@ -87,7 +87,7 @@ impl Draft {
                         cases.push((columns, place, entry.path == "exclude"));
                     }
                 }
-            } else if is_table(&entry.path) {
+            } else if is_table(&entry.path) || is_known_table(&entry.path, &entry.typed) {
                 if !entry.typed.is_table() {
                     self.not_a_table(&entry);
                 }
@@ -247,7 +247,7 @@ fn keys(entries: &[Entry]) -> Vec<Entry> {
     let mut found: Vec<Entry> = Vec::new();
     for entry in entries {
         let inside = found.last().is_some_and(|last| last.typed.is_table() && is_within(&entry.path, &last.path));
-        let holds_others = entry.typed.is_table() && is_table(&entry.path);
+        let holds_others = is_known_table(&entry.path, &entry.typed);
         if !inside && !holds_others {
             found.push(entry.clone());
         }
@@ -263,6 +263,11 @@ fn is_within(path: &str, table: &str) -> bool {
 /// Whether a table of that path exists.
 fn is_table(path: &str) -> bool {
     unknown::tables().contains(&path)
+}
+
+/// Whether this is a table that exists. The names of sysctls have dots, so that below [sysctl] any table is one.
+fn is_known_table(path: &str, typed: &Typed) -> bool {
+    typed.is_table() && (is_table(path) || is_within(path, "sysctl"))
 }
 
 /// What keeps a text from being the name of a sweep.

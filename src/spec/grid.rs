@@ -13,7 +13,7 @@ use super::check::Draft;
 use super::error::{Place, SpecError};
 use super::run::RunOptions;
 use super::sweep::{Axis, Sweep};
-use super::unknown::count;
+use super::unknown::{count, split};
 
 /// Most cells of a sweep.
 pub const MAX_CELLS: Limit = Limit { name: "MAX_CELLS", max: 100_000 };
@@ -258,9 +258,11 @@ impl Draft {
         let mut overriding: Vec<(&Place, &Key)> = Vec::new();
         for (index, axis) in differing.take(MAX_PLACES) {
             error = error.at(&axis.values[first[index]].1, "one").at(&axis.values[second[index]].1, "the other");
-            let name = axis.key.path.trim_start_matches("socket.");
+            let name = split(axis.key.path).1;
             let specific = self.fixed.iter().filter(|setting| {
-                setting.key.specificity() > axis.key.specificity() && setting.key.path.ends_with(&format!(".{name}"))
+                setting.key.specificity() > axis.key.specificity()
+                    && setting.key.path.split('.').next() == axis.key.path.split('.').next()
+                    && split(setting.key.path).1 == name
             });
             overriding.extend(specific.map(|setting| (&setting.place, setting.key)));
         }

@@ -16,6 +16,9 @@ const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// A span of time: numbers, each with its unit.
 const SPAN: &str = r"^\s*(0|([0-9]+(\.[0-9]+)?\s*(ns|nsec|nanos|us|µs|usec|ms|msec|millis|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|wks?|weeks?|M|months?|y|yrs?|years?)\s*)+)$";
 
+/// A rate.
+const RATE: &str = r"^\s*[0-9][0-9_]*(\.[0-9_]+)?\s*([GMk]?bit/s)\s*$";
+
 /// Every key of a cell.
 fn keys() -> impl Iterator<Item = &'static Key> {
     KEYS.iter().copied().flatten()
@@ -46,6 +49,16 @@ pub fn schema() -> Json {
     for (path, schema) in run.chain(own) {
         insert(&mut properties, path, schema);
     }
+    properties.insert(
+        "sysctl".to_owned(),
+        json!({
+            "description": "any sysctl below net, named in quotes with its dots, in the namespaces of both ends",
+            "type": "object",
+            "properties": { "net": { "type": "object" } },
+            "patternProperties": { "^net\\.": { "$ref": "#/$defs/values/sysctl" } },
+            "additionalProperties": false,
+        }),
+    );
     let lists = [
         ("axes", "what varies: every combination of values is a cell", json!({ "$ref": "#/$defs/axes" })),
         (
@@ -68,8 +81,11 @@ pub fn schema() -> Json {
         schema["description"] = about.into();
         properties.insert(name.to_owned(), schema);
     }
-    let collect = |schemas: &dyn Fn(&Key) -> Json| -> Map<String, Json> {
-        keys().map(|key| (key.path.to_owned(), schemas(key))).collect()
+    let sysctl = value(&Kind::Sysctl);
+    let list = json!({ "type": "array", "minItems": 1, "items": sysctl });
+    let collect = |schemas: &dyn Fn(&Key) -> Json, sysctl: Json| -> Map<String, Json> {
+        let all = keys().map(|key| (key.path.to_owned(), schemas(key)));
+        all.chain([("sysctl".to_owned(), sysctl)]).collect()
     };
     json!({
         "$schema": DRAFT,
@@ -80,12 +96,16 @@ pub fn schema() -> Json {
         "additionalProperties": false,
         "$defs": {
             "axes": named("varied"),
-            "varied": collect(&varied),
+            "varied": collect(&varied, list.clone()),
             "exclusions": collect(&|key| {
                 let value = reference("values", key);
                 json!({ "anyOf": [value, { "type": "array", "minItems": 1, "items": value }] })
-            }),
-            "values": values.chain(runs).map(|(path, schema)| (path.to_owned(), schema)).collect::<Map<_, _>>(),
+            }, json!({ "anyOf": [sysctl.clone(), list] })),
+            "values": values
+                .chain(runs)
+                .chain([("sysctl", sysctl)])
+                .map(|(path, schema)| (path.to_owned(), schema))
+                .collect::<Map<_, _>>(),
         },
     })
 }
@@ -93,11 +113,11 @@ pub fn schema() -> Json {
 /// The value that a key has where a sweep does not name it. A key for both ends has that of one end.
 pub(super) fn default(key: &Key) -> Option<Value> {
     let end = key.path.replacen('.', ".client.", 1);
-    let get = key.get.or_else(|| keys().find(|other| other.path == end).and_then(|other| other.get));
-    match get {
-        Some(get) => Some(get(&Settings::default())),
-        None => key.kind.check(&Value::Text("none".to_owned())).ok(),
-    }
+    let settings = Settings::default();
+    let read = |key: &Key| key.read(&settings);
+    read(key)
+        .or_else(|| keys().find(|other| other.path == end).and_then(read))
+        .or_else(|| key.kind.check(&Value::Text("none".to_owned())).ok())
 }
 
 /// A table of keys by their short names, by their paths in quotes, and by their paths with dots.
@@ -111,7 +131,15 @@ fn named(group: &str) -> Json {
     for key in keys().filter(|key| key.path.contains('.')) {
         insert(&mut properties, key.path, reference(group, key));
     }
-    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+    // Any sysctl of the network: in quotes, or with its dots as tables.
+    let sysctl = json!({ "$ref": format!("#/$defs/{group}/sysctl") });
+    properties.insert("sysctl".to_owned(), json!({ "type": "object" }));
+    json!({
+        "type": "object",
+        "properties": properties,
+        "patternProperties": { "^sysctl\\.net\\.": sysctl },
+        "additionalProperties": false,
+    })
 }
 
 fn reference(group: &str, key: &Key) -> Json {
@@ -163,6 +191,9 @@ fn value(kind: &Kind) -> Json {
             vec![number(min, limit.max), json!({ "type": "string", "pattern": pattern })]
         }
         Kind::Span { .. } => vec![json!({ "type": "string", "pattern": SPAN })],
+        Kind::Rate { .. } => vec![json!({ "type": "string", "pattern": RATE })],
+        Kind::Percent => vec![json!({ "type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$" })],
+        Kind::Sysctl => vec![json!({ "type": "integer" }), json!({ "type": "string", "pattern": r"\S" })],
         Kind::Choice(names) => vec![json!({ "enum": names })],
         Kind::Text => vec![json!({ "type": "string", "pattern": r"\S" })],
     };

@@ -49,6 +49,7 @@ pub(super) fn tables() -> Vec<&'static str> {
             tables.push(table);
         }
     }
+    tables.push("sysctl");
     tables.push("axes");
     tables
 }
@@ -58,8 +59,20 @@ pub(super) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
+/// What to say of a path below `sysctl` that names no sysctl of the network.
+fn sysctl(path: &str) -> Option<Suggestion> {
+    path.starts_with("sysctl.").then(|| Suggestion {
+        path: None,
+        fix: "a sysctl is named below `net`, with dots: \"net.ipv4.tcp_rmem\" in [sysctl], \"sysctl.net.ipv4.tcp_rmem\" as an axis"
+            .to_owned(),
+    })
+}
+
 /// For a key that its table does not have.
 pub(super) fn key(path: &str) -> Suggestion {
+    if let Some(suggestion) = sysctl(path) {
+        return suggestion;
+    }
     let (table, name) = split(path);
     if !table.is_empty() && TOP.contains(&name) {
         return Suggestion {
@@ -108,8 +121,9 @@ pub(super) fn table(path: &str) -> Suggestion {
         format!("did you mean [[{near}]]?")
     } else if let Some(near) = nearest(path, &tables) {
         format!("did you mean [{near}]?")
-    } else if let Some(inner) = tables.iter().find(|table| split(table).1 == last) {
-        format!("did you mean [{inner}]?")
+    } else if tables.iter().any(|table| split(table).1 == last) {
+        let inner = tables.iter().filter(|table| split(table).1 == last).map(|table| format!("[{table}]"));
+        format!("did you mean {}?", inner.collect::<Vec<_>>().join(" or "))
     } else {
         let tables = tables.iter().map(|table| format!("[{table}]"));
         let tables: Vec<_> = tables.chain(LISTS.iter().map(|list| format!("[[{list}]]"))).collect();
@@ -120,6 +134,9 @@ pub(super) fn table(path: &str) -> Suggestion {
 
 /// For an axis, or a `--set`, over something that is no key.
 pub(super) fn axis(name: &str) -> Suggestion {
+    if let Some(suggestion) = sysctl(name) {
+        return suggestion;
+    }
     let last = split(name).1;
     if let Some(home) = paths().find(|home| split(home).1 == last) {
         return Suggestion { path: Some(home), fix: format!("did you mean \"{home}\"?") };
@@ -134,7 +151,9 @@ pub(super) fn axis(name: &str) -> Suggestion {
             ),
         };
     }
-    Suggestion { path: None, fix: format!("an axis is one of {}", list(names)) }
+    // The keys for one end are many, and like those for both.
+    let names = names.into_iter().filter(|name| !name.contains(".client.") && !name.contains(".server."));
+    Suggestion { path: None, fix: format!("an axis is one of {}, or a sysctl", list(names)) }
 }
 
 #[cfg(test)]
@@ -155,7 +174,8 @@ mod tests {
         assert_eq!(key("workload.protokol").path, Some("workload.protocol"));
         assert_eq!(key("nmae").fix, "did you mean `name`?");
         assert_eq!(table("wokload").fix, "did you mean [workload]?");
-        assert_eq!(table("client").fix, "did you mean [socket.client]?");
+        assert_eq!(table("client").fix, "did you mean [link.client] or [socket.client]?");
+        assert!(key("sysctl.kernel.panic").fix.starts_with("a sysctl is named below `net`"));
         assert_eq!(axis("mtu").fix, "did you mean \"link.mtu\"?");
         assert_eq!(axis("rcvbuff").fix, "did you mean `rcvbuf`?");
         assert!(key("link.qqq").fix.starts_with("[link] takes `topology`"));

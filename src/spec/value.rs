@@ -13,15 +13,21 @@ pub(super) fn scalar(kind: &Kind, typed: &Typed) -> Result<Value, Rejection> {
             Value::Text(text) => expression(kind, text).unwrap_or(rejection),
             Value::Bool(_) | Value::Int(_) => rejection,
         }),
+        // Some sysctls go below zero.
+        Typed::Negative(number) if *kind == Kind::Sysctl => kind.check(&Value::Text(number.clone())),
         Typed::Negative(number) => reject(format!("`{number}` is below zero"), kind.expected()),
         Typed::TooLarge(number) => reject(format!("`{number}` is larger than any number here"), kind.expected()),
         Typed::Float(number) => match kind {
-            Kind::Count { .. } => reject(format!("`{number}` is not a whole number"), kind.expected()),
+            Kind::Count { .. } | Kind::Sysctl => reject(format!("`{number}` is not a whole number"), kind.expected()),
             Kind::Size { .. } => reject(
                 format!("`{number}` is not a whole number of bytes"),
                 format!("write whole bytes, or a text with a unit such as \"{number}KiB\""),
             ),
             Kind::Span { .. } => reject(format!("`{number}` has no unit of time"), kind.expected()),
+            Kind::Rate { .. } => {
+                reject(format!("`{number}` has no unit of rate"), format!("write \"{number}Mbit/s\", say"))
+            }
+            Kind::Percent => reject(format!("`{number}` has no percent sign"), format!("write \"{number}%\"")),
             Kind::Text => reject(
                 format!("`{number}` is a number, where a text belongs"),
                 format!("put it in quotes: \"{number}\""),
