@@ -125,14 +125,23 @@ fn refused(root: &Json, schema: &Json, value: &Json, place: &str) -> Option<Stri
             "properties" => rule.as_object().expect("a map").iter().find_map(|(name, inner)| {
                 value.get(name).and_then(|value| refused(root, inner, value, &format!("{place}.{name}")))
             }),
+            "patternProperties" => patterns(Some(rule)).into_iter().find_map(|(pattern, inner)| {
+                let named = value.as_object().into_iter().flatten().filter(|(name, _)| pattern.is_match(name));
+                let mut wrong =
+                    named.filter_map(|(name, value)| refused(root, &inner, value, &format!("{place}.{name}")));
+                wrong.next()
+            }),
             "additionalProperties" => {
                 assert_eq!(rule, &json!(false));
                 let known = object["properties"].as_object().expect("a map");
+                let patterns = patterns(object.get("patternProperties"));
                 value
                     .as_object()
                     .into_iter()
                     .flatten()
-                    .find(|(name, _)| !known.contains_key(*name))
+                    .find(|(name, _)| {
+                        !known.contains_key(*name) && !patterns.iter().any(|(pattern, _)| pattern.is_match(name))
+                    })
                     .map(|(name, _)| format!("has the unknown key {name}"))
             }
             "anyOf" | "oneOf" => {
@@ -155,6 +164,12 @@ fn refused(root: &Json, schema: &Json, value: &Json, place: &str) -> Option<Stri
         }
     }
     None
+}
+
+/// The patterns of names that a schema knows, each with what they hold.
+fn patterns(rule: Option<&Json>) -> Vec<(Regex, Json)> {
+    let map = rule.and_then(Json::as_object).cloned().unwrap_or_default();
+    map.into_iter().map(|(name, inner)| (Regex::new(&name).expect("a regular expression"), inner)).collect()
 }
 
 /// What keeps the text of a sweep file from fitting the schema.
