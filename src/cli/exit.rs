@@ -26,7 +26,9 @@ impl Exit {
             match record.measurement.outcome {
                 Outcome::Measured => measured = true,
                 Outcome::Skipped => {}
-                Outcome::TimedOut | Outcome::Invalid | Outcome::Failed => return Self::SomeFailed,
+                Outcome::Incomplete | Outcome::TimedOut | Outcome::Invalid | Outcome::Failed => {
+                    return Self::SomeFailed;
+                }
             }
         }
         if measured { Self::Done } else { Self::SomeFailed }

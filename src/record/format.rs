@@ -149,6 +149,7 @@ pub(crate) mod tests {
             cpu_system_ns: Some(340_000),
             voluntary_switches: Some(40),
             involuntary_switches: None,
+            ..End::default()
         };
         Record {
             format: FORMAT,
@@ -168,6 +169,7 @@ pub(crate) mod tests {
                 setup_ns: Some(3_000_000),
                 client: end.clone(),
                 server: end,
+                ..Measurement::default()
             },
             clock: Clock::Virtual,
             kernel: KernelFacts {

@@ -5,6 +5,28 @@ use crate::units::{Bytes, Span};
 use super::kind::nearest;
 use super::{Clock, Direction, Family, Kind, Limit, Protocol, Settings, Socket, Style, Topology, Value, Work};
 
+/// The words of a choice, by its own table of names.
+macro_rules! choice_key {
+    ($path:literal, $about:literal, $choice:ident, $($field:ident).+) => {
+        Key {
+            path: $path,
+            short: None,
+            kind: Kind::Choice($choice::NAMES),
+            about: $about,
+            set: |settings, value| {
+                settings.$($field).+ = value.text().and_then($choice::named).unwrap_or_default();
+            },
+            get: Some(|settings| Value::Text(settings.$($field).+.name().to_owned())),
+        }
+    };
+}
+
+mod option;
+mod shape;
+
+pub use option::OPTIONS;
+pub use shape::MAX_PAUSE;
+
 /// One thing that can be set, on its own or as an axis.
 #[derive(Debug)]
 pub struct Key {
@@ -66,22 +88,6 @@ fn or_default<T>(option: Option<T>, show: impl Fn(T) -> Value) -> Value {
 /// A checked number as 32 bits. The kind's limit keeps it in range.
 fn narrow(value: &Value) -> u32 {
     value.int().and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX)
-}
-
-/// The words of a choice, by its own table of names.
-macro_rules! choice_key {
-    ($path:literal, $about:literal, $choice:ident, $($field:ident).+) => {
-        Key {
-            path: $path,
-            short: None,
-            kind: Kind::Choice($choice::NAMES),
-            about: $about,
-            set: |settings, value| {
-                settings.$($field).+ = value.text().and_then($choice::named).unwrap_or_default();
-            },
-            get: Some(|settings| Value::Text(settings.$($field).+.name().to_owned())),
-        }
-    };
 }
 
 /// One socket option as three keys: both ends, the client's, the server's.
@@ -203,7 +209,7 @@ const WORKLOAD: [Key; 11] = [
     Key {
         path: "workload.duration",
         short: None,
-        kind: Kind::Span { min: 1_000_000, limit: MAX_DURATION },
+        kind: Kind::Span { min: 1_000_000, limit: MAX_DURATION, or_default: false },
         about: "stream only: how long the sender sends (1s where neither this nor bytes is given)",
         set: |settings, value| settings.workload.duration = value.text().and_then(|text| text.parse().ok()),
         // The default written out is the same cell as the default left out.
@@ -220,7 +226,7 @@ const WORKLOAD: [Key; 11] = [
     Key {
         path: "workload.omit",
         short: None,
-        kind: Kind::Span { min: 0, limit: MAX_DURATION },
+        kind: Kind::Span { min: 0, limit: MAX_DURATION, or_default: false },
         about: "stream only: time from the first arrival that is left out of the goodput",
         set: |settings, value| {
             settings.workload.omit = value.text().and_then(|text| text.parse().ok()).unwrap_or(Span(0));
@@ -258,7 +264,8 @@ const NODELAY: [Key; 3] = socket_keys!(
 );
 
 /// All keys, in the order in which documentation lists them: one slice for each table of a sweep file.
-pub static KEYS: &[&[Key]] = &[&KERNEL, &LINK, &WORKLOAD, &RCVBUF, &SNDBUF, &NODELAY];
+pub static KEYS: &[&[Key]] =
+    &[&KERNEL, &LINK, &WORKLOAD, &shape::SHAPE, &RCVBUF, &SNDBUF, &NODELAY, &option::SET_AT_KEYS, option::OPTION_KEYS];
 
 /// Every key.
 fn all() -> impl Iterator<Item = &'static Key> {
@@ -300,7 +307,7 @@ mod tests {
     fn other(kind: &Kind) -> Value {
         match kind {
             Kind::Switch { .. } => Value::Bool(true),
-            Kind::Count { .. } | Kind::Size { .. } => Value::Int(1300),
+            Kind::Count { limit, .. } | Kind::Size { limit, .. } => Value::Int(limit.max.min(1300)),
             Kind::Span { .. } => Value::Text("25ms".into()),
             Kind::Choice(names) => Value::Text(names[names.len() - 1].into()),
             Kind::Text => Value::Text("debian:6.12".into()),

@@ -47,6 +47,8 @@ pub enum Kind {
         min: u64,
         /// Largest value allowed, in nanoseconds.
         limit: Limit,
+        /// Whether `"default"` is a value.
+        or_default: bool,
     },
     /// One of a set of words.
     Choice(&'static [&'static str]),
@@ -97,7 +99,7 @@ impl Kind {
                 })?;
                 within(bytes, *min, *limit, exact_size).map(|()| Value::Int(bytes))
             }
-            (Self::Span { min, limit }, Value::Text(text)) => {
+            (Self::Span { min, limit, .. }, Value::Text(text)) => {
                 let span: Span = text.parse().map_err(|error: crate::units::ParseSpanError| {
                     Rejection::new(error.to_string(), self.expected())
                 })?;
@@ -126,6 +128,7 @@ impl Kind {
             Self::Switch { or_default: true }
                 | Self::Count { or_default: true, .. }
                 | Self::Size { or_default: true, .. }
+                | Self::Span { or_default: true, .. }
         )
     }
 
@@ -155,7 +158,7 @@ impl Kind {
                 )
             }
             Self::Span { limit, .. } => {
-                format!("write a span of time up to {}, such as \"180s\" or \"10ms\"", Span(limit.max).exact())
+                format!("write a span of time up to {}, such as \"180s\" or \"10ms\"{default}", Span(limit.max).exact())
             }
             Self::Choice(names) => format!("write one of {}", list(names)),
             Self::Text => "write a text in quotes".to_owned(),

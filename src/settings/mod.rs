@@ -6,16 +6,20 @@
 mod axes;
 mod keys;
 mod kind;
+mod option;
 mod value;
 
 pub use axes::Axes;
 pub use keys::{
-    KEYS, Key, MAX_BUFFER, MAX_BURSTS, MAX_CHUNK_SIZE, MAX_CHUNKS, MAX_DURATION, MAX_MTU, MAX_STREAM_BYTES, canonical,
-    find, names,
+    KEYS, Key, MAX_BUFFER, MAX_BURSTS, MAX_CHUNK_SIZE, MAX_CHUNKS, MAX_DURATION, MAX_MTU, MAX_PAUSE, MAX_STREAM_BYTES,
+    OPTIONS, canonical, find, names,
 };
 pub(crate) use kind::nearest;
 pub use kind::{Kind, Limit, Rejection};
+pub use option::{Carries, SocketOption};
 pub use value::Value;
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +74,32 @@ choice! {
         #[default] Tcp = "tcp",
         /// SCTP (RFC 9260).
         Sctp = "sctp",
+        /// UDP (RFC 768): each chunk is a datagram with a number.
+        Udp = "udp",
+        /// MPTCP (RFC 8684).
+        Mptcp = "mptcp",
+    }
+}
+
+choice! {
+    /// How the client of an echo sends its chunks.
+    Pattern {
+        /// As fast as the socket takes them; echoes are read meanwhile.
+        #[default] Burst = "burst",
+        /// One chunk in one write, and the next when its echo has been read.
+        WriteRead = "write-read",
+        /// One chunk in two writes of half its size, and the next when its echo has been read.
+        WriteWriteRead = "write-write-read",
+    }
+}
+
+choice! {
+    /// When buffers are set.
+    SetAt {
+        /// Before `connect` or `listen`.
+        #[default] Before = "before",
+        /// After `connect` or `accept`, when the handshake has settled TCP's window scale (RFC 7323, section 2.2).
+        After = "after",
     }
 }
 
@@ -159,11 +189,25 @@ pub struct Workload {
     pub bytes: Option<Bytes>,
     /// Stream only: time from the first arrival that is left out of the goodput.
     pub omit: Span,
+    /// Echo only: how the client sends its chunks.
+    pub pattern: Pattern,
+    /// Echo only: time between two bursts, or between two requests of the patterns that wait for each echo.
+    pub gap: Span,
+    /// Stream only: time that the receiver rests after each receive call.
+    pub read_pause: Span,
+    /// UDP only: time without an arrival after which what is missing counts as lost.
+    pub quiet: Span,
+    /// Stream over TCP only: send with `MSG_ZEROCOPY`.
+    pub zerocopy: bool,
 }
 
 impl Workload {
     /// How long a stream sends when the file names neither `duration` nor `bytes`.
     pub const DEFAULT_DURATION: Span = Span(1_000_000_000);
+    /// How long nothing may arrive over UDP before the missing chunks count as lost.
+    pub const DEFAULT_QUIET: Span = Span(1_000_000_000);
+    /// Bytes that the number of a chunk takes in a datagram.
+    pub const NUMBER_BYTES: u32 = 8;
 
     /// Bytes handed to each send call: 64 for an echo and 16 KiB for a stream unless the file says otherwise.
     pub fn chunk_bytes(&self) -> u32 {
@@ -198,11 +242,16 @@ impl Default for Workload {
             duration: None,
             bytes: None,
             omit: Span(0),
+            pattern: Pattern::Burst,
+            gap: Span(0),
+            read_pause: Span(0),
+            quiet: Self::DEFAULT_QUIET,
+            zerocopy: false,
         }
     }
 }
 
-/// Socket options of one end. `None` is `"default"`: the option is not set and the kernel decides.
+/// Socket options of one end. What is `None` or missing is `"default"`: the option is not set and the kernel decides.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Socket {
     /// `SO_RCVBUF`.
@@ -211,6 +260,10 @@ pub struct Socket {
     pub sndbuf: Option<Bytes>,
     /// `TCP_NODELAY` or `SCTP_NODELAY`.
     pub nodelay: Option<bool>,
+    /// When the two buffers are set.
+    pub set_at: SetAt,
+    /// Other options by their names in [`OPTIONS`], with values as their keys check them.
+    pub options: BTreeMap<String, Value>,
 }
 
 /// Two or more settings that cannot go together.
@@ -269,6 +322,7 @@ impl Settings {
                 }
             }
         }
+        add_shape_conflicts(self, set, &mut add);
         if work.duration.is_some() && work.bytes.is_some() {
             add(
                 &["workload.bytes", "workload.duration"],
@@ -296,6 +350,111 @@ impl Settings {
                 "raise `mtu` to 1280 or more, or use family = \"ipv4\"",
             );
         }
+        found.extend(self.option_conflicts());
         found
+    }
+}
+
+/// What does not go together in the shape of a workload.
+#[expect(clippy::too_many_lines, reason = "a list")]
+fn add_shape_conflicts(
+    settings: &Settings,
+    set: &dyn Fn(&str) -> bool,
+    add: &mut impl FnMut(&'static [&'static str], String, &'static str),
+) {
+    let Settings { workload: work, client, server, .. } = settings;
+    let family = settings.link.family;
+    if work.kind == Work::Stream && set("workload.pattern") {
+        add(
+            &["workload.pattern", "workload.kind"],
+            "a stream has no `pattern`".to_owned(),
+            "leave it out, or set kind = \"echo\"",
+        );
+    }
+    if work.kind == Work::Stream && set("workload.gap") {
+        add(
+            &["workload.gap", "workload.kind"],
+            "a stream has no `gap`".to_owned(),
+            "leave it out, or set kind = \"echo\"",
+        );
+    }
+    if work.kind == Work::Echo && work.gap.0 > 0 && work.pattern == Pattern::Burst && work.bursts == 1 {
+        add(
+            &["workload.gap", "workload.bursts", "workload.pattern"],
+            "a `gap` lies between bursts, and there is one".to_owned(),
+            "raise `bursts`, or set pattern = \"write-read\" for gaps between chunks",
+        );
+    }
+    if work.kind == Work::Echo && set("workload.read_pause") {
+        add(
+            &["workload.read_pause", "workload.kind"],
+            "an echo has no `read_pause`".to_owned(),
+            "leave it out, or set kind = \"stream\"",
+        );
+    }
+    if work.zerocopy && (work.kind == Work::Echo || work.protocol != Protocol::Tcp) {
+        add(
+            &["workload.zerocopy", "workload.kind", "workload.protocol"],
+            format!("`zerocopy` is for a stream over tcp, and this is {} over {}", work.kind, work.protocol),
+            "leave it out, or set kind = \"stream\" and protocol = \"tcp\"",
+        );
+    }
+    if work.pattern == Pattern::WriteWriteRead && work.protocol == Protocol::Udp {
+        add(
+            &["workload.pattern", "workload.protocol"],
+            "a datagram is one write, so there is no write-write-read over udp".to_owned(),
+            "use \"write-read\", or another protocol",
+        );
+    }
+    if work.pattern == Pattern::WriteWriteRead && work.chunk_bytes() < 2 {
+        add(
+            &["workload.pattern", "workload.chunk_size"],
+            "a chunk of one byte has no two halves".to_owned(),
+            "raise `chunk_size`, or use \"write-read\"",
+        );
+    }
+    if work.protocol == Protocol::Udp && [client, server].iter().any(|socket| socket.nodelay.is_some()) {
+        add(
+            &["socket.nodelay", "socket.client.nodelay", "socket.server.nodelay", "workload.protocol"],
+            "udp has no `nodelay`".to_owned(),
+            "leave it out: each datagram is sent at once",
+        );
+    }
+    if work.protocol != Protocol::Udp {
+        if set("workload.quiet") {
+            add(
+                &["workload.quiet", "workload.protocol"],
+                format!("`quiet` is for udp, and the protocol is {}", work.protocol),
+                "leave it out, or set protocol = \"udp\"",
+            );
+        }
+        return;
+    }
+    // 65535 bytes of IPv4 or of IPv6 payload, less the headers that they count.
+    let most = match family {
+        Family::Ipv4 => 65507,
+        Family::Ipv6 => 65527,
+    };
+    if !(Workload::NUMBER_BYTES..=most).contains(&work.chunk_bytes()) {
+        add(
+            &["workload.chunk_size", "workload.protocol", "link.family"],
+            format!(
+                "a chunk of udp has {} to {most} bytes over {family}, its number among them, and {} are asked",
+                Workload::NUMBER_BYTES,
+                work.chunk_bytes()
+            ),
+            "change `chunk_size`",
+        );
+    }
+    if work.read_size < work.chunk_bytes() {
+        add(
+            &["workload.read_size", "workload.chunk_size", "workload.protocol"],
+            format!(
+                "a datagram of {} bytes would be cut off by a `read_size` of {}",
+                work.chunk_bytes(),
+                work.read_size
+            ),
+            "make `read_size` at least as large as `chunk_size`",
+        );
     }
 }

@@ -7,7 +7,9 @@ pub mod clock;
 pub mod file;
 pub mod guest;
 pub mod namespace;
+pub mod option;
 pub mod process;
+pub mod sctp;
 pub mod socket;
 
 use std::io;

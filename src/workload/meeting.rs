@@ -19,6 +19,7 @@ pub struct Control<'a> {
     called_off: AtomicBool,
     interrupted: &'a AtomicBool,
     started: OnceLock<Instant>,
+    sent: OnceLock<u64>,
 }
 
 impl<'a> Control<'a> {
@@ -30,6 +31,7 @@ impl<'a> Control<'a> {
             called_off: AtomicBool::new(false),
             interrupted,
             started: OnceLock::new(),
+            sent: OnceLock::new(),
         }
     }
 
@@ -69,6 +71,32 @@ impl<'a> Control<'a> {
     pub(super) fn started(&self) -> Option<Instant> {
         self.started.get().copied()
     }
+
+    /// Tells the other end that all is sent, and how many chunks that were, beside a connection that may lose what is said on it.
+    pub(super) fn all_sent(&self, chunks: u64) {
+        self.sent.get_or_init(|| chunks);
+    }
+
+    /// How many chunks were sent, once all are.
+    pub(super) fn sent(&self) -> Option<u64> {
+        self.sent.get().copied()
+    }
+
+    /// Does nothing for that long, but gives up when it must. How long that was.
+    pub(super) fn pause(&self, span: Span, progress: impl Fn() -> String) -> Result<Duration, Failure> {
+        if span.0 == 0 {
+            return Ok(Duration::ZERO);
+        }
+        let begun = Instant::now();
+        loop {
+            let left = span.duration().saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return Ok(begun.elapsed());
+            }
+            self.check(&progress)?;
+            std::thread::sleep(left.min(self.patience()));
+        }
+    }
 }
 
 /// What the server tells the client.
@@ -99,24 +127,42 @@ pub struct ClientSeat<'a> {
 /// The two seats of a repeat, one for each thread.
 pub fn meet<'a>(control: &'a Control<'a>) -> (ServerSeat<'a>, ClientSeat<'a>) {
     let (to_client, from_server) = channel();
-    let (server_is_here, server_leaves) = channel();
-    let (client_is_here, client_leaves) = channel();
-    let server = Parting { here: RefCell::new(Some(server_is_here)), other: client_leaves };
-    let client = Parting { here: RefCell::new(Some(client_is_here)), other: server_leaves };
+    let (server_done, client_done) = gates();
+    let (server_read, client_read) = gates();
+    let server = Parting { done: server_done, read: server_read };
+    let client = Parting { done: client_done, read: client_read };
     (ServerSeat { control, to_client, parting: server }, ClientSeat { control, from_server, parting: client })
 }
 
 /// Neither end may close its socket, or let go of its namespace, while the other still has to send or receive: what was
-/// lost on the way could not be sent again.
+/// lost on the way could not be sent again. Nor may it while the other reads what its kernel knows of the connection.
 #[derive(Debug)]
 struct Parting {
-    /// Dropped when this end is done.
+    /// Passed when both ends are done.
+    done: Gate,
+    /// Passed when both ends have read what they want to tell.
+    read: Gate,
+}
+
+/// Passed when both ends are there, or when the other's thread has ended.
+#[derive(Debug)]
+struct Gate {
+    /// Dropped when this end is there.
     here: RefCell<Option<Sender<Infallible>>>,
-    /// Disconnects when the other end is done, or its thread has ended.
+    /// Disconnects when the other end is there.
     other: Receiver<Infallible>,
 }
 
-impl Parting {
+fn gates() -> (Gate, Gate) {
+    let (one_is_here, one_arrives) = channel();
+    let (other_is_here, other_arrives) = channel();
+    (
+        Gate { here: RefCell::new(Some(one_is_here)), other: other_arrives },
+        Gate { here: RefCell::new(Some(other_is_here)), other: one_arrives },
+    )
+}
+
+impl Gate {
     fn wait(&self) {
         drop(self.here.take());
         // Nothing is ever sent: this returns when the other end has dropped its half.
@@ -127,7 +173,12 @@ impl Parting {
 impl ServerSeat<'_> {
     /// Waits until the client is done too.
     pub(super) fn part(&self) {
-        self.parting.wait();
+        self.parting.done.wait();
+    }
+
+    /// Waits until the client has read what it wants to tell too.
+    pub(super) fn leave(&self) {
+        self.parting.read.wait();
     }
 
     fn tell(&self, signal: Signal) -> Result<(), Failure> {
@@ -148,7 +199,12 @@ impl ServerSeat<'_> {
 impl ClientSeat<'_> {
     /// Waits until the server is done too.
     pub(super) fn part(&self) {
-        self.parting.wait();
+        self.parting.done.wait();
+    }
+
+    /// Waits until the server has read what it wants to tell too.
+    pub(super) fn leave(&self) {
+        self.parting.read.wait();
     }
 
     fn hear(&self, expected: &Signal) -> Result<(), Failure> {

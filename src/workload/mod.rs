@@ -7,9 +7,15 @@ mod channel;
 mod echo;
 mod endpoint;
 mod failure;
+mod in_place;
 mod limits;
 mod meeting;
+mod numbered;
+mod options;
 mod stream;
+
+use channel::Channel;
+use endpoint::Part;
 
 pub use failure::Failure;
 pub use limits::BufferLimits;
@@ -19,7 +25,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::measurement::{Distribution, End, Measurement, Outcome};
-use crate::settings::{Settings, Work};
+use crate::settings::{Protocol, Settings, Work};
 
 /// The port on which the server listens. Its namespace is its own, so no port is ever taken.
 const SERVER_PORT: u16 = 7001;
@@ -49,6 +55,10 @@ pub struct Report {
     pub completion_ns: Option<u64>,
     /// Bits per second that arrived at this end.
     pub goodput_bps: Option<u64>,
+    /// Chunks of which nothing came to this end.
+    pub lost_chunks: Option<u64>,
+    /// Arrivals of a chunk that had arrived at this end before.
+    pub duplicated_chunks: Option<u64>,
     /// Round trips of the chunks.
     pub chunk_latency: Option<Distribution>,
     /// Why it did not end as it should.
@@ -74,20 +84,24 @@ fn serve_into(
     seat: &ServerSeat<'_>,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    let mut channel = endpoint::accept(settings, addresses, limits, seat, &mut report.end)?;
-    let result = match settings.workload.kind {
-        Work::Echo => echo::serve(&mut channel, &settings.workload, seat, report),
-        Work::Stream => stream::serve(&mut channel, &settings.workload, seat, report),
+    let part = Part::server(settings, addresses, limits);
+    let mut channel = endpoint::accept(part, seat, &mut report.end)?;
+    let work = &settings.workload;
+    let result = match (work.kind, work.protocol) {
+        (Work::Echo, Protocol::Udp) => numbered::serve_echo(&mut channel, work, seat),
+        (Work::Stream, Protocol::Udp) => numbered::serve_stream(&mut channel, work, seat, report),
+        (Work::Echo, _) => echo::serve(&mut channel, work, seat, report),
+        (Work::Stream, _) => stream::serve(&mut channel, work, seat, report),
     };
-    close(channel, result, || seat.part(), seat.control, report);
+    close(&channel, result, (|| seat.part(), || seat.leave()), seat.control, report);
     Ok(())
 }
 
-/// Closes an end: its CPU time stops at once, its buffers are read and its socket is closed when the other is done too.
+/// Closes an end: its CPU time stops at once, its socket is read when the other is done too, and closed when that has been read.
 fn close(
-    channel: channel::Channel,
+    channel: &Channel,
     result: Result<(), Failure>,
-    part: impl FnOnce(),
+    (part, leave): (impl FnOnce(), impl FnOnce()),
     control: &Control<'_>,
     report: &mut Report,
 ) {
@@ -98,6 +112,7 @@ fn close(
     }
     part();
     channel.finish(&mut report.end);
+    leave();
 }
 
 /// Runs the client's end in this thread until the workload is done, failed, or called off.
@@ -117,12 +132,16 @@ fn request_into(
     seat: &ClientSeat<'_>,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    let mut channel = endpoint::connect(settings, addresses, limits, seat, &mut report.end)?;
-    let result = match settings.workload.kind {
-        Work::Echo => echo::request(&mut channel, &settings.workload, seat, report),
-        Work::Stream => stream::request(&mut channel, &settings.workload, seat, report),
+    let part = Part::client(settings, addresses, limits);
+    let mut channel = endpoint::connect(part, seat, &mut report.end)?;
+    let work = &settings.workload;
+    let result = match (work.kind, work.protocol) {
+        (Work::Echo, Protocol::Udp) => numbered::request_echo(&mut channel, work, seat, report),
+        (Work::Stream, Protocol::Udp) => numbered::request_stream(&mut channel, work, seat, report),
+        (Work::Echo, _) => echo::request(&mut channel, work, seat, report),
+        (Work::Stream, _) => stream::request(&mut channel, work, seat, report),
     };
-    close(channel, result, || seat.part(), seat.control, report);
+    close(&channel, result, (|| seat.part(), || seat.leave()), seat.control, report);
     Ok(())
 }
 
@@ -136,6 +155,9 @@ pub fn conclude(client: Report, server: Report) -> Measurement {
         completion_ns: client.completion_ns.or(server.completion_ns),
         goodput_bps: client.goodput_bps.or(server.goodput_bps),
         delivered_bytes: client.delivered_bytes.or(server.delivered_bytes),
+        lost_chunks: client.lost_chunks.or(server.lost_chunks),
+        duplicated_chunks: client.duplicated_chunks.or(server.duplicated_chunks),
+        remarks: fall_backs(&client.end, &server.end),
         chunk_latency_ns: client.chunk_latency,
         elapsed_ns: None,
         setup_ns: None,
@@ -152,7 +174,17 @@ pub fn conclude(client: Report, server: Report) -> Measurement {
     measurement
 }
 
-/// Whether this kernel has what the workload needs, found by opening its sockets and not by its version.
+/// Tells of ends whose MPTCP connection is one of TCP.
+fn fall_backs(client: &End, server: &End) -> Vec<String> {
+    let ends = [("client", client), ("server", server)].into_iter().filter(|(_, end)| end.fell_back == Some(true));
+    let sides: Vec<_> = ends.map(|(side, _)| side).collect();
+    if sides.is_empty() {
+        return Vec::new();
+    }
+    vec![format!("MPTCP fell back to TCP, as the {} tells", sides.join(" and the "))]
+}
+
+/// Whether this kernel has what the workload needs, found by opening its sockets and setting their options, not by its version.
 ///
 /// # Errors
 /// What is missing, and what to do.
