@@ -48,6 +48,10 @@ fn options_of_tcp_are_set_and_read_back_on_both_ends() {
             // Of a connection `TCP_MAXSEG` tells what is in use: less the time stamps.
             if name == "tcp.maxseg" {
                 assert_eq!(last, Some(Reading::Number(524)));
+            } else if name == "tcp.window_clamp" {
+                // A whole number of segments.
+                assert_eq!(given, Some(number));
+                assert!(matches!(last, Some(Reading::Number(64000..=65536))), "{last:?}");
             } else {
                 assert_eq!((given, last), (Some(number.clone()), Some(number)), "{name}");
             }
@@ -158,6 +162,28 @@ fn gaps_are_kept_and_not_counted() {
             assert!(measured.completion_ns.expect("a completion") < 60_000_000, "{protocol} {pattern}");
         }
     }
+}
+
+/// The stream fills the link; the echo is measured beside it, and both end.
+#[test]
+fn a_stream_runs_beside_an_echo() {
+    for beside in ["upload", "download"] {
+        let measured = measured(&[
+            ("workload.beside", word(beside)),
+            ("workload.beside_lead", word("100ms")),
+            ("workload.pattern", word("write-read")),
+            ("socket.tcp.congestion", word("reno")),
+        ]);
+        assert_eq!(measured.delivered_bytes, Some(32 * 64));
+        assert!(measured.elapsed_ns.expect("a time") >= 100_000_000);
+        let stream = measured.beside.expect("the stream");
+        assert!(stream.goodput_bps.expect("a goodput") > 1_000_000, "{beside}: {stream:?}");
+        assert!(stream.delivered_bytes.expect("bytes") > 1_000_000);
+        assert_eq!(option(&stream.server, "tcp.congestion").2, Some(Reading::Word("reno".to_owned())));
+        assert!(measured.completion_ns.expect("a completion") < 5_000_000_000);
+    }
+    let alone = measure(&[], 10_000);
+    assert_eq!(alone.beside, None);
 }
 
 #[test]

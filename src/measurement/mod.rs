@@ -68,6 +68,9 @@ pub struct Measurement {
     pub lost_chunks: Option<u64>,
     /// UDP only: arrivals of a chunk that had arrived before.
     pub duplicated_chunks: Option<u64>,
+    /// The stream that ran beside an echo, where one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Beside>,
     /// What a reader of the figures has to know, such as that MPTCP fell back to TCP.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
@@ -89,6 +92,20 @@ impl Measurement {
     pub fn without_figures(outcome: Outcome, reason: impl Into<String>) -> Self {
         Self { outcome, reason: Some(reason.into()), ..Self::default() }
     }
+}
+
+/// A stream that ran beside an echo on a connection of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Beside {
+    /// Application bits per second that arrived, from the first arrival to the last.
+    pub goodput_bps: Option<u64>,
+    /// Application bytes that arrived.
+    pub delivered_bytes: Option<u64>,
+    /// The client's end.
+    pub client: End,
+    /// The server's end.
+    pub server: End,
 }
 
 /// What one end of the connection was given and used.

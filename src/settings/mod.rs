@@ -7,6 +7,7 @@ mod axes;
 mod keys;
 mod kind;
 mod option;
+mod shape;
 mod value;
 
 pub use axes::Axes;
@@ -90,6 +91,18 @@ choice! {
         WriteRead = "write-read",
         /// One chunk in two writes of half its size, and the next when its echo has been read.
         WriteWriteRead = "write-write-read",
+    }
+}
+
+choice! {
+    /// Whether a stream runs beside an echo, on a connection of its own, and which way.
+    Beside {
+        /// Nothing does.
+        #[default] None = "none",
+        /// A stream from the client to the server.
+        Upload = "upload",
+        /// A stream from the server to the client.
+        Download = "download",
     }
 }
 
@@ -193,6 +206,10 @@ pub struct Workload {
     pub pattern: Pattern,
     /// Echo only: time between two bursts, or between two requests of the patterns that wait for each echo.
     pub gap: Span,
+    /// Echo only: the stream that runs beside it.
+    pub beside: Beside,
+    /// Echo only: how long that stream runs before the echo begins.
+    pub beside_lead: Span,
     /// Stream only: time that the receiver rests after each receive call.
     pub read_pause: Span,
     /// UDP only: time without an arrival after which what is missing counts as lost.
@@ -206,6 +223,8 @@ impl Workload {
     pub const DEFAULT_DURATION: Span = Span(1_000_000_000);
     /// How long nothing may arrive over UDP before the missing chunks count as lost.
     pub const DEFAULT_QUIET: Span = Span(1_000_000_000);
+    /// How long a stream beside an echo runs before the echo begins.
+    pub const DEFAULT_LEAD: Span = Span(500_000_000);
     /// Bytes that the number of a chunk takes in a datagram.
     pub const NUMBER_BYTES: u32 = 8;
 
@@ -228,6 +247,26 @@ impl Workload {
     }
 }
 
+impl Workload {
+    /// The stream that runs beside this echo, until the echo is over.
+    pub fn stream_beside(&self) -> Option<Self> {
+        let direction = match self.beside {
+            Beside::None => return None,
+            Beside::Upload => Direction::Upload,
+            Beside::Download => Direction::Download,
+        };
+        Some(Self {
+            kind: Work::Stream,
+            protocol: self.protocol,
+            style: self.style,
+            direction,
+            read_size: self.read_size,
+            duration: Some(Span(MAX_DURATION.max)),
+            ..Self::default()
+        })
+    }
+}
+
 impl Default for Workload {
     fn default() -> Self {
         Self {
@@ -244,6 +283,8 @@ impl Default for Workload {
             omit: Span(0),
             pattern: Pattern::Burst,
             gap: Span(0),
+            beside: Beside::None,
+            beside_lead: Self::DEFAULT_LEAD,
             read_pause: Span(0),
             quiet: Self::DEFAULT_QUIET,
             zerocopy: false,
@@ -322,7 +363,7 @@ impl Settings {
                 }
             }
         }
-        add_shape_conflicts(self, set, &mut add);
+        shape::add_conflicts(self, set, &mut add);
         if work.duration.is_some() && work.bytes.is_some() {
             add(
                 &["workload.bytes", "workload.duration"],
@@ -352,109 +393,5 @@ impl Settings {
         }
         found.extend(self.option_conflicts());
         found
-    }
-}
-
-/// What does not go together in the shape of a workload.
-#[expect(clippy::too_many_lines, reason = "a list")]
-fn add_shape_conflicts(
-    settings: &Settings,
-    set: &dyn Fn(&str) -> bool,
-    add: &mut impl FnMut(&'static [&'static str], String, &'static str),
-) {
-    let Settings { workload: work, client, server, .. } = settings;
-    let family = settings.link.family;
-    if work.kind == Work::Stream && set("workload.pattern") {
-        add(
-            &["workload.pattern", "workload.kind"],
-            "a stream has no `pattern`".to_owned(),
-            "leave it out, or set kind = \"echo\"",
-        );
-    }
-    if work.kind == Work::Stream && set("workload.gap") {
-        add(
-            &["workload.gap", "workload.kind"],
-            "a stream has no `gap`".to_owned(),
-            "leave it out, or set kind = \"echo\"",
-        );
-    }
-    if work.kind == Work::Echo && work.gap.0 > 0 && work.pattern == Pattern::Burst && work.bursts == 1 {
-        add(
-            &["workload.gap", "workload.bursts", "workload.pattern"],
-            "a `gap` lies between bursts, and there is one".to_owned(),
-            "raise `bursts`, or set pattern = \"write-read\" for gaps between chunks",
-        );
-    }
-    if work.kind == Work::Echo && set("workload.read_pause") {
-        add(
-            &["workload.read_pause", "workload.kind"],
-            "an echo has no `read_pause`".to_owned(),
-            "leave it out, or set kind = \"stream\"",
-        );
-    }
-    if work.zerocopy && (work.kind == Work::Echo || work.protocol != Protocol::Tcp) {
-        add(
-            &["workload.zerocopy", "workload.kind", "workload.protocol"],
-            format!("`zerocopy` is for a stream over tcp, and this is {} over {}", work.kind, work.protocol),
-            "leave it out, or set kind = \"stream\" and protocol = \"tcp\"",
-        );
-    }
-    if work.pattern == Pattern::WriteWriteRead && work.protocol == Protocol::Udp {
-        add(
-            &["workload.pattern", "workload.protocol"],
-            "a datagram is one write, so there is no write-write-read over udp".to_owned(),
-            "use \"write-read\", or another protocol",
-        );
-    }
-    if work.pattern == Pattern::WriteWriteRead && work.chunk_bytes() < 2 {
-        add(
-            &["workload.pattern", "workload.chunk_size"],
-            "a chunk of one byte has no two halves".to_owned(),
-            "raise `chunk_size`, or use \"write-read\"",
-        );
-    }
-    if work.protocol == Protocol::Udp && [client, server].iter().any(|socket| socket.nodelay.is_some()) {
-        add(
-            &["socket.nodelay", "socket.client.nodelay", "socket.server.nodelay", "workload.protocol"],
-            "udp has no `nodelay`".to_owned(),
-            "leave it out: each datagram is sent at once",
-        );
-    }
-    if work.protocol != Protocol::Udp {
-        if set("workload.quiet") {
-            add(
-                &["workload.quiet", "workload.protocol"],
-                format!("`quiet` is for udp, and the protocol is {}", work.protocol),
-                "leave it out, or set protocol = \"udp\"",
-            );
-        }
-        return;
-    }
-    // 65535 bytes of IPv4 or of IPv6 payload, less the headers that they count.
-    let most = match family {
-        Family::Ipv4 => 65507,
-        Family::Ipv6 => 65527,
-    };
-    if !(Workload::NUMBER_BYTES..=most).contains(&work.chunk_bytes()) {
-        add(
-            &["workload.chunk_size", "workload.protocol", "link.family"],
-            format!(
-                "a chunk of udp has {} to {most} bytes over {family}, its number among them, and {} are asked",
-                Workload::NUMBER_BYTES,
-                work.chunk_bytes()
-            ),
-            "change `chunk_size`",
-        );
-    }
-    if work.read_size < work.chunk_bytes() {
-        add(
-            &["workload.read_size", "workload.chunk_size", "workload.protocol"],
-            format!(
-                "a datagram of {} bytes would be cut off by a `read_size` of {}",
-                work.chunk_bytes(),
-                work.read_size
-            ),
-            "make `read_size` at least as large as `chunk_size`",
-        );
     }
 }

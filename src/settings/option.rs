@@ -128,3 +128,52 @@ fn misfit(option: &SocketOption, value: &Value, protocol: Protocol, style: Style
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::settings::{Settings, Value, find};
+
+    fn text(text: &str) -> Value {
+        Value::Text(text.to_owned())
+    }
+
+    /// Messages of the conflicts of settings made of these keys.
+    fn conflicts(values: &[(&str, Value)]) -> Vec<String> {
+        let mut settings = Settings::default();
+        for (path, value) in values {
+            let key = find(path).expect("a key");
+            (key.set)(&mut settings, &key.kind.check(value).expect("a fitting value"));
+        }
+        let set = |path: &str| values.iter().any(|(key, _)| *key == path);
+        settings.conflicts(&set).into_iter().map(|conflict| conflict.message).collect()
+    }
+
+    #[test]
+    fn options_that_do_not_fit_are_told_once() {
+        let sctp = ("workload.protocol", text("sctp"));
+        let udp = ("workload.protocol", text("udp"));
+        for (values, part) in [
+            (vec![("socket.sctp.maxseg", Value::Int(500))], "`sctp.maxseg` is no option of tcp"),
+            (vec![("socket.client.tcp.cork", Value::Bool(true)), sctp.clone()], "`tcp.cork` is no option of sctp"),
+            (vec![("socket.sctp.rto_min", text("1500us")), sctp.clone()], "counted in units of 1ms"),
+            (vec![("socket.sctp.autoclose", text("9s")), sctp.clone()], "one-to-many"),
+            (vec![("socket.rcvbuf", Value::Int(1)), ("socket.client.rcvbuf_force", Value::Int(2))], "the same buffer"),
+            (
+                vec![("socket.set_at", text("after")), ("workload.style", text("one-to-many")), sctp],
+                "there is no `after`",
+            ),
+            (vec![("socket.tcp.congestion", text("a-name-that-is-too-long"))], "too long"),
+            (vec![("socket.nodelay", Value::Bool(true)), udp.clone()], "udp has no `nodelay`"),
+            (vec![("chunk_size", Value::Int(7)), udp.clone()], "8 to 65507 bytes"),
+            (vec![("workload.read_size", Value::Int(63)), udp.clone()], "cut off"),
+            (vec![("workload.pattern", text("write-write-read")), udp], "one write"),
+            (vec![("workload.quiet", text("1s"))], "`quiet` is for udp"),
+            (vec![("workload.gap", text("1s"))], "there is one"),
+            (vec![("workload.zerocopy", Value::Bool(true))], "for a stream over tcp"),
+        ] {
+            let found = conflicts(&values);
+            assert!(found.len() == 1 && found[0].contains(part), "{values:?}: {found:?}");
+        }
+        assert_eq!(conflicts(&[("socket.sctp.maxseg", Value::kernel_default())]), Vec::<String>::new());
+    }
+}

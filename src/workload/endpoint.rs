@@ -19,6 +19,8 @@ use super::{Addresses, BufferLimits, CLIENT_PORT, ClientSeat, Failure, SERVER_PO
 
 /// Connections that may wait at the listener: there is one.
 const BACKLOG: i32 = 8;
+/// How far the ports of the stream beside lie above those of the echo.
+const BESIDE: u16 = 2;
 
 /// One end's part of a cell: what it asks for, and what bounds it.
 #[derive(Clone, Copy)]
@@ -29,15 +31,30 @@ pub(super) struct Part<'a> {
     addresses: Addresses,
     /// `client` or `server`, for messages.
     side: &'a str,
+    /// Which connection of the repeat: its ports lie so far above those of the first.
+    connection: u16,
 }
 
 impl<'a> Part<'a> {
     pub(super) const fn server(settings: &'a Settings, addresses: Addresses, limits: &'a BufferLimits) -> Self {
-        Self { work: &settings.workload, asked: &settings.server, limits, addresses, side: "server" }
+        Self { work: &settings.workload, asked: &settings.server, limits, addresses, side: "server", connection: 0 }
     }
 
     pub(super) const fn client(settings: &'a Settings, addresses: Addresses, limits: &'a BufferLimits) -> Self {
-        Self { work: &settings.workload, asked: &settings.client, limits, addresses, side: "client" }
+        Self { work: &settings.workload, asked: &settings.client, limits, addresses, side: "client", connection: 0 }
+    }
+
+    /// The same end of the stream that runs beside.
+    pub(super) const fn beside(self, work: &'a settings::Workload) -> Self {
+        Self { work, connection: BESIDE, ..self }
+    }
+
+    const fn server_port(&self) -> u16 {
+        SERVER_PORT + self.connection
+    }
+
+    const fn client_port(&self) -> u16 {
+        CLIENT_PORT + self.connection
     }
 
     fn connected(&self, socket: Socket) -> Channel {
@@ -102,10 +119,10 @@ pub(super) fn accept(part: Part<'_>, seat: &ServerSeat<'_>, end: &mut End) -> Re
     let listener = open(work, addresses.server)?;
     part.apply_buffers(&listener, SetAt::Before, end)?;
     part.apply(&listener, end)?;
-    bind(&listener, addresses.server, SERVER_PORT)?;
+    bind(&listener, addresses.server, part.server_port())?;
     if work.protocol == Protocol::Udp {
         // Only the client's datagrams are let in.
-        let client: SockAddr = SocketAddr::new(addresses.client, CLIENT_PORT).into();
+        let client: SockAddr = SocketAddr::new(addresses.client, part.client_port()).into();
         listener.connect(&client).map_err(|error| call("connecting to the client", error))?;
         part.apply_buffers(&listener, SetAt::After, end)?;
         seat.listening()?;
@@ -145,9 +162,9 @@ pub(super) fn connect(part: Part<'_>, seat: &ClientSeat<'_>, end: &mut End) -> R
     let socket = open(work, addresses.client)?;
     part.apply_buffers(&socket, SetAt::Before, end)?;
     part.apply(&socket, end)?;
-    bind(&socket, addresses.client, CLIENT_PORT)?;
+    bind(&socket, addresses.client, part.client_port())?;
     seat.until_listening()?;
-    let server: SockAddr = SocketAddr::new(addresses.server, SERVER_PORT).into();
+    let server: SockAddr = SocketAddr::new(addresses.server, part.server_port()).into();
     loop {
         match socket.connect(&server) {
             Ok(()) => break,

@@ -20,6 +20,7 @@ pub struct Control<'a> {
     interrupted: &'a AtomicBool,
     started: OnceLock<Instant>,
     sent: OnceLock<u64>,
+    echo_over: AtomicBool,
 }
 
 impl<'a> Control<'a> {
@@ -32,6 +33,7 @@ impl<'a> Control<'a> {
             interrupted,
             started: OnceLock::new(),
             sent: OnceLock::new(),
+            echo_over: AtomicBool::new(false),
         }
     }
 
@@ -82,6 +84,16 @@ impl<'a> Control<'a> {
         self.sent.get().copied()
     }
 
+    /// Ends the stream that runs beside an echo.
+    pub(super) fn end_beside(&self) {
+        self.echo_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the echo is over that a stream runs beside. Never, for a stream on its own.
+    pub(super) fn beside_is_over(&self) -> bool {
+        self.echo_over.load(Ordering::Relaxed)
+    }
+
     /// Does nothing for that long, but gives up when it must. How long that was.
     pub(super) fn pause(&self, span: Span, progress: impl Fn() -> String) -> Result<Duration, Failure> {
         if span.0 == 0 {
@@ -113,6 +125,7 @@ pub struct ServerSeat<'a> {
     pub control: &'a Control<'a>,
     to_client: Sender<Signal>,
     parting: Parting,
+    beside: RefCell<Option<Box<Self>>>,
 }
 
 /// The client's half of a meeting.
@@ -122,16 +135,28 @@ pub struct ClientSeat<'a> {
     pub control: &'a Control<'a>,
     from_server: Receiver<Signal>,
     parting: Parting,
+    beside: RefCell<Option<Box<Self>>>,
 }
 
-/// The two seats of a repeat, one for each thread.
+/// The two seats of a repeat, one for each thread, with a second pair for a stream that runs beside.
 pub fn meet<'a>(control: &'a Control<'a>) -> (ServerSeat<'a>, ClientSeat<'a>) {
+    let (server, client) = pair(control);
+    let (server_beside, client_beside) = pair(control);
+    server.beside.replace(Some(Box::new(server_beside)));
+    client.beside.replace(Some(Box::new(client_beside)));
+    (server, client)
+}
+
+fn pair<'a>(control: &'a Control<'a>) -> (ServerSeat<'a>, ClientSeat<'a>) {
     let (to_client, from_server) = channel();
     let (server_done, client_done) = gates();
     let (server_read, client_read) = gates();
     let server = Parting { done: server_done, read: server_read };
     let client = Parting { done: client_done, read: client_read };
-    (ServerSeat { control, to_client, parting: server }, ClientSeat { control, from_server, parting: client })
+    (
+        ServerSeat { control, to_client, parting: server, beside: RefCell::new(None) },
+        ClientSeat { control, from_server, parting: client, beside: RefCell::new(None) },
+    )
 }
 
 /// Neither end may close its socket, or let go of its namespace, while the other still has to send or receive: what was
@@ -170,7 +195,12 @@ impl Gate {
     }
 }
 
-impl ServerSeat<'_> {
+impl<'a> ServerSeat<'a> {
+    /// The seat for a stream that runs beside, once.
+    pub(super) fn beside(&self) -> Option<Box<ServerSeat<'a>>> {
+        self.beside.take()
+    }
+
     /// Waits until the client is done too.
     pub(super) fn part(&self) {
         self.parting.done.wait();
@@ -196,7 +226,12 @@ impl ServerSeat<'_> {
     }
 }
 
-impl ClientSeat<'_> {
+impl<'a> ClientSeat<'a> {
+    /// The seat for a stream that runs beside, once.
+    pub(super) fn beside(&self) -> Option<Box<ClientSeat<'a>>> {
+        self.beside.take()
+    }
+
     /// Waits until the server is done too.
     pub(super) fn part(&self) {
         self.parting.done.wait();

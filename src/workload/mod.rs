@@ -3,6 +3,7 @@
 //!
 //! Imports `settings`, `measurement`, `sys` and `units`.
 
+mod beside;
 mod channel;
 mod echo;
 mod endpoint;
@@ -25,7 +26,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::measurement::{Distribution, End, Measurement, Outcome};
-use crate::settings::{Protocol, Settings, Work};
+use crate::settings::{Protocol, Settings, Work, Workload};
 
 /// The port on which the server listens. Its namespace is its own, so no port is ever taken.
 const SERVER_PORT: u16 = 7001;
@@ -65,28 +66,41 @@ pub struct Report {
     pub failure: Option<Failure>,
     /// Whether this end failed before the other, which is then a consequence.
     pub failed_first: bool,
+    /// What this end of the stream beside has to tell.
+    pub beside: Option<Box<Self>>,
 }
 
-/// Runs the server's end in this thread until the workload is done, failed, or called off.
+impl Report {
+    /// Notes a failure and calls the other end off.
+    fn fail(&mut self, failure: Failure, control: &Control<'_>) {
+        self.failed_first = control.call_off();
+        self.failure = Some(failure);
+    }
+}
+
+/// Runs the server's end in this thread until the workload is done, failed, or called off. A stream beside has a thread of its own,
+/// in the same namespace.
 pub fn serve(settings: &Settings, addresses: Addresses, limits: &BufferLimits, seat: &ServerSeat<'_>) -> Report {
+    let part = Part::server(settings, addresses, limits);
+    beside::with(
+        &settings.workload,
+        seat.beside(),
+        |work, seat| serve_with(part.beside(work), work, &seat),
+        || serve_with(part, &settings.workload, seat),
+    )
+}
+
+/// Serves one connection.
+fn serve_with(part: Part<'_>, work: &Workload, seat: &ServerSeat<'_>) -> Report {
     let mut report = Report::default();
-    if let Err(failure) = serve_into(settings, addresses, limits, seat, &mut report) {
-        report.failed_first = seat.control.call_off();
-        report.failure = Some(failure);
+    if let Err(failure) = serve_into(part, work, seat, &mut report) {
+        report.fail(failure, seat.control);
     }
     report
 }
 
-fn serve_into(
-    settings: &Settings,
-    addresses: Addresses,
-    limits: &BufferLimits,
-    seat: &ServerSeat<'_>,
-    report: &mut Report,
-) -> Result<(), Failure> {
-    let part = Part::server(settings, addresses, limits);
+fn serve_into(part: Part<'_>, work: &Workload, seat: &ServerSeat<'_>, report: &mut Report) -> Result<(), Failure> {
     let mut channel = endpoint::accept(part, seat, &mut report.end)?;
-    let work = &settings.workload;
     let result = match (work.kind, work.protocol) {
         (Work::Echo, Protocol::Udp) => numbered::serve_echo(&mut channel, work, seat),
         (Work::Stream, Protocol::Udp) => numbered::serve_stream(&mut channel, work, seat, report),
@@ -107,8 +121,7 @@ fn close(
 ) {
     channel.usage(&mut report.end);
     if let Err(failure) = result {
-        report.failed_first = control.call_off();
-        report.failure = Some(failure);
+        report.fail(failure, control);
     }
     part();
     channel.finish(&mut report.end);
@@ -117,30 +130,36 @@ fn close(
 
 /// Runs the client's end in this thread until the workload is done, failed, or called off.
 pub fn request(settings: &Settings, addresses: Addresses, limits: &BufferLimits, seat: &ClientSeat<'_>) -> Report {
+    let part = Part::client(settings, addresses, limits);
+    beside::with(
+        &settings.workload,
+        seat.beside(),
+        |work, seat| request_with(part.beside(work), work, &seat),
+        || request_with(part, &settings.workload, seat),
+    )
+}
+
+/// Requests over one connection.
+fn request_with(part: Part<'_>, work: &Workload, seat: &ClientSeat<'_>) -> Report {
     let mut report = Report::default();
-    if let Err(failure) = request_into(settings, addresses, limits, seat, &mut report) {
-        report.failed_first = seat.control.call_off();
-        report.failure = Some(failure);
+    if let Err(failure) = request_into(part, work, seat, &mut report) {
+        report.fail(failure, seat.control);
     }
     report
 }
 
-fn request_into(
-    settings: &Settings,
-    addresses: Addresses,
-    limits: &BufferLimits,
-    seat: &ClientSeat<'_>,
-    report: &mut Report,
-) -> Result<(), Failure> {
-    let part = Part::client(settings, addresses, limits);
+fn request_into(part: Part<'_>, work: &Workload, seat: &ClientSeat<'_>, report: &mut Report) -> Result<(), Failure> {
     let mut channel = endpoint::connect(part, seat, &mut report.end)?;
-    let work = &settings.workload;
+    beside::lead(work, seat.control)?;
     let result = match (work.kind, work.protocol) {
         (Work::Echo, Protocol::Udp) => numbered::request_echo(&mut channel, work, seat, report),
         (Work::Stream, Protocol::Udp) => numbered::request_stream(&mut channel, work, seat, report),
         (Work::Echo, _) => echo::request(&mut channel, work, seat, report),
         (Work::Stream, _) => stream::request(&mut channel, work, seat, report),
     };
+    if work.kind == Work::Echo {
+        seat.control.end_beside();
+    }
     close(&channel, result, (|| seat.part(), || seat.leave()), seat.control, report);
     Ok(())
 }
@@ -157,6 +176,7 @@ pub fn conclude(client: Report, server: Report) -> Measurement {
         delivered_bytes: client.delivered_bytes.or(server.delivered_bytes),
         lost_chunks: client.lost_chunks.or(server.lost_chunks),
         duplicated_chunks: client.duplicated_chunks.or(server.duplicated_chunks),
+        beside: beside::conclude(client.beside, server.beside),
         remarks: fall_backs(&client.end, &server.end),
         chunk_latency_ns: client.chunk_latency,
         elapsed_ns: None,

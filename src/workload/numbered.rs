@@ -40,9 +40,9 @@ impl Seen {
         let new = self.bits[word] & bit == 0;
         self.bits[word] |= bit;
         if new {
-            self.count += 1
+            self.count += 1;
         } else {
-            self.duplicated += 1
+            self.duplicated += 1;
         }
         new
     }
@@ -260,29 +260,29 @@ pub(super) fn request_echo(
     };
     let mut completions = Vec::with_capacity(bursts);
     let mut whole = true;
-    let mut sent = 0u64;
+    let mut all = 0u64;
     channel.begin();
     for burst in 0..bursts {
         let begun = Instant::now();
         let result = echo.burst(channel, seat.control);
-        sent += echo.sent_at.len() as u64;
+        all += echo.sent_at.len() as u64;
         report.delivered_bytes = Some(echo.seen.count * u64::from(work.chunk_bytes()));
-        report.lost_chunks = Some(sent - echo.seen.count);
+        report.lost_chunks = Some(all - echo.seen.count);
         report.duplicated_chunks = Some(echo.seen.duplicated);
         result?;
         whole &= echo.given_up == 0;
         completions.push(Span::from((echo.last - begun).saturating_sub(echo.idle)));
-        echo.base = sent;
+        echo.base = all;
         echo.sent_at.clear();
         (echo.back, echo.given_up, echo.idle) = (0, 0, Duration::ZERO);
         if burst + 1 < bursts {
             seat.control.pause(work.gap, || echo.progress())?;
         }
     }
-    conclude(channel, seat.control, sent);
+    conclude(channel, seat.control, all);
     if !whole {
-        let lost = sent - echo.seen.count;
-        return Err(Failure::Incomplete { lost, sent, quiet: work.quiet });
+        let lost = all - echo.seen.count;
+        return Err(Failure::Incomplete { lost, sent: all, quiet: work.quiet });
     }
     let total = Span(completions.iter().map(|completion| completion.0).sum());
     completions.sort_unstable();

@@ -80,7 +80,7 @@ fn send_stream(channel: &mut Channel, work: &Workload, control: &Control<'_>, to
     let mut sent = 0u64;
     loop {
         let now = Instant::now();
-        if sent >= limit || end.is_some_and(|end| now >= end) {
+        if sent >= limit || end.is_some_and(|end| now >= end) || control.beside_is_over() {
             break;
         }
         control.check_at(now, || format!("{sent} bytes were sent"))?;

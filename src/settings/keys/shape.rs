@@ -1,7 +1,7 @@
 //! The shape of a workload over time: patterns of requests, gaps, pauses, and how sends are made.
 
 use super::{Key, Limit};
-use crate::settings::{Kind, Pattern, Value};
+use crate::settings::{Beside, Kind, Pattern, Value};
 use crate::units::Span;
 
 /// Longest gap, pause or quiet period.
@@ -13,7 +13,7 @@ fn span(value: &Value) -> Span {
     value.text().and_then(|text| text.parse().ok()).unwrap_or(Span(0))
 }
 
-pub(super) static SHAPE: [Key; 5] = [
+pub(super) static SHAPE: [Key; 7] = [
     choice_key!(
         "workload.pattern",
         "echo only: burst sends chunks as fast as the socket takes them; write-read sends a chunk and waits for its echo; write-write-read does so in two halves",
@@ -27,6 +27,20 @@ pub(super) static SHAPE: [Key; 5] = [
         about: "echo only: time between two bursts, or between two requests of write-read and write-write-read",
         set: |settings, value| settings.workload.gap = span(value),
         get: Some(|settings| Value::Text(settings.workload.gap.exact())),
+    },
+    choice_key!(
+        "workload.beside",
+        "echo only: a stream that runs meanwhile on a connection of its own with the same options: none, upload or download",
+        Beside,
+        workload.beside
+    ),
+    Key {
+        path: "workload.beside_lead",
+        short: None,
+        kind: PAUSE,
+        about: "echo only: how long the stream beside it runs before the echo begins",
+        set: |settings, value| settings.workload.beside_lead = span(value),
+        get: Some(|settings| Value::Text(settings.workload.beside_lead.exact())),
     },
     Key {
         path: "workload.read_pause",
