@@ -18,10 +18,12 @@ pub enum Failure {
         progress: String,
     },
     /// Chunks of a burst were lost.
-    #[error("{lost} of {sent} chunks were lost: nothing more came for {quiet} (workload.quiet)")]
+    #[error("{lost} of {sent} chunks were lost{}: nothing more came for {quiet} (workload.quiet)", and_late(*.late))]
     Incomplete {
         /// How many.
         lost: u64,
+        /// How many more came when they had been given up.
+        late: u64,
         /// Of how many that were sent.
         sent: u64,
         /// How long it was waited after the last arrival.
@@ -110,6 +112,11 @@ pub enum Failure {
     /// The other end gave up first, or the run was interrupted.
     #[error("called off: the other end gave up first")]
     CalledOff,
+}
+
+/// Chunks that came too late, in a message.
+fn and_late(late: u64) -> String {
+    if late == 0 { String::new() } else { format!(" and {late} came after they had been given up") }
 }
 
 impl Failure {

@@ -19,7 +19,7 @@ use super::{Failure, Report};
 const NUMBER: usize = Workload::NUMBER_BYTES as usize;
 /// The number of the datagram that wakes the other end when all is done.
 const LAST: u64 = u64::MAX;
-/// The number of the datagram that asks for a download.
+/// The number of the datagram that greets the server: it asks for a download, and is answered otherwise.
 const GO: u64 = u64::MAX - 1;
 
 /// Which numbers have arrived.
@@ -94,6 +94,25 @@ fn send_one(
 fn conclude(channel: &Channel, control: &Control<'_>, sent: u64) {
     control.all_sent(sent);
     let _lost_if_it_fails = channel.send(&LAST.to_be_bytes(), Wait::No);
+}
+
+/// Greets the server until it answers. Neighbours are then known to both ends (which over IPv6 may take a second), as they are after the
+/// handshake of another protocol.
+fn greet(channel: &mut Channel, control: &Control<'_>) -> Result<(), Failure> {
+    let progress = || "the server never answered the greeting".to_owned();
+    let mut buffer = [0; NUMBER];
+    send_one(channel, &GO.to_be_bytes(), control, progress)?;
+    loop {
+        match channel.receive(&mut buffer, Wait::Block) {
+            Ok(Arrival::Bytes { len, .. }) if number_of(&buffer[..len]) == Some(GO) => return Ok(()),
+            Ok(_) => {}
+            Err(error) if retry(&error) => {
+                control.check(progress)?;
+                send_one(channel, &GO.to_be_bytes(), control, progress)?;
+            }
+            Err(error) => return Err(Failure::moving("greeting the server", error, progress)),
+        }
+    }
 }
 
 /// The server's end of an echo: sends every datagram back until the client is done.
@@ -259,7 +278,8 @@ pub(super) fn request_echo(
         latencies: Recorder::with_capacity(count.saturating_mul(bursts).min(MOST_LATENCIES)),
     };
     let mut completions = Vec::with_capacity(bursts);
-    let mut whole = true;
+    let mut given_up = 0;
+    greet(channel, seat.control)?;
     let mut all = 0u64;
     channel.begin();
     for burst in 0..bursts {
@@ -270,7 +290,7 @@ pub(super) fn request_echo(
         report.lost_chunks = Some(all - echo.seen.count);
         report.duplicated_chunks = Some(echo.seen.duplicated);
         result?;
-        whole &= echo.given_up == 0;
+        given_up += echo.given_up;
         completions.push(Span::from((echo.last - begun).saturating_sub(echo.idle)));
         echo.base = all;
         echo.sent_at.clear();
@@ -280,9 +300,9 @@ pub(super) fn request_echo(
         }
     }
     conclude(channel, seat.control, all);
-    if !whole {
+    if given_up > 0 {
         let lost = all - echo.seen.count;
-        return Err(Failure::Incomplete { lost, sent: all, quiet: work.quiet });
+        return Err(Failure::Incomplete { lost, late: given_up.saturating_sub(lost), sent: all, quiet: work.quiet });
     }
     let total = Span(completions.iter().map(|completion| completion.0).sum());
     completions.sort_unstable();
@@ -316,7 +336,10 @@ pub(super) fn request_stream(
     report: &mut Report,
 ) -> Result<(), Failure> {
     match work.direction {
-        Direction::Upload => send_stream(channel, work, seat.control),
+        Direction::Upload => {
+            greet(channel, seat.control)?;
+            send_stream(channel, work, seat.control)
+        }
         Direction::Download => receive_stream(channel, work, seat.control, report),
     }
 }
@@ -408,7 +431,11 @@ fn drain(
         match channel.receive(&mut buffer, Wait::Block) {
             Ok(Arrival::Bytes { len, .. }) => {
                 let now = Instant::now();
-                if number_of(&buffer[..len]).is_some_and(|number| number < GO && seen.mark(number)) {
+                let number = number_of(&buffer[..len]);
+                if number == Some(GO) {
+                    send_one(channel, &GO.to_be_bytes(), control, || progress(count))?;
+                }
+                if number.is_some_and(|number| number < GO && seen.mark(number)) {
                     count.add(len, now, work.omit);
                     last = now;
                 }
