@@ -159,6 +159,20 @@ fn an_ordinary_user_measures_natively() {
 }
 
 #[test]
+fn cells_at_once_are_all_measured_and_the_run_says_what_that_does() {
+    if !root_or_skip("cells_at_once_are_all_measured_and_the_run_says_what_that_does") {
+        return;
+    }
+    let workshop = Workshop::new(SHORT);
+    workshop.run(&["run", "sweep.toml", "-j", "3"]).expect(0);
+    let records = workshop.records("latest");
+    assert_eq!(repeats(&records).len(), 8);
+    assert!(records.iter().all(|record| record["outcome"] == "measured"), "{records:?}");
+    let manifest = std::fs::read_to_string(workshop.path().join("results/latest/manifest.json")).expect("a manifest");
+    assert!(manifest.contains("3 cells at once"), "{manifest}");
+}
+
+#[test]
 fn two_runs_at_once_never_collide() {
     let workshops = [Workshop::new(SHORT), Workshop::new(SHORT)];
     let children = workshops.each_ref().map(|workshop| {

@@ -114,7 +114,10 @@ fn when_a_buffer_is_set_decides_the_window_scale() {
         for end in [&measured.client, &measured.server] {
             assert_eq!((end.rcvbuf.initial, end.rcvbuf.end), (Some(32768), Some(32768)), "{at}");
         }
-        [measured.client.window_scale.expect("a scale"), measured.server.window_scale.expect("a scale")]
+        [measured.client, measured.server].map(|end| {
+            let facts = end.evidence.and_then(|evidence| evidence.tcp).expect("what TCP knows");
+            facts.rcv_wscale.expect("a scale")
+        })
     };
     assert_eq!(scale("before"), [0, 0]);
     assert!(scale("after").iter().all(|scale| *scale > 0), "the buffer was still the kernel's own at the handshake");

@@ -3,11 +3,12 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::{Ran, Workshop};
+use common::{PROGRAM, Ran, Workshop, root_or_skip};
 use serde_json::Value;
 
 const ECHO: &str = r#"
@@ -124,6 +125,23 @@ fn figures_do_not_depend_on_load_parallelism_or_the_boot() {
         assert!(ran.err.contains("freezing"), "{}", ran.err);
         assert_eq!(alone, figures(&workshop), "on a machine that was booted anew");
     }
+}
+
+#[test]
+fn without_the_right_to_order_threads_a_repeat_is_run_until_two_guests_agree() {
+    if !root_or_skip("without_the_right_to_order_threads_a_repeat_is_run_until_two_guests_agree") {
+        return;
+    }
+    let cache = Cache::new();
+    let workshop = Workshop::new(ECHO);
+    let few = ["run", "sweep.toml", "--fresh", "--filter", "link.topology=loopback"];
+    cache.run(&workshop, &few).expect(0);
+    let ordered = figures(&workshop);
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set", "-sys_nice", PROGRAM]).args(few).current_dir(workshop.path());
+    let ran = Ran::from(command.env("XDG_CACHE_HOME", cache.0.path()).output().expect("setpriv starts")).expect(0);
+    assert!(ran.err.contains("run until two guests agreed"), "{}", ran.err);
+    assert_eq!(figures(&workshop), ordered);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 pub mod fake;
 pub mod guest;
 pub mod native;
+mod share;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -25,6 +26,8 @@ pub struct Job {
     pub timeout: Span,
     /// How long after its fixed starting point a repeat in virtual time begins, so that repeats sample the timer tick.
     pub phase: Span,
+    /// Whether to read the kernel's counters and what it knows of the connection, beside the figures.
+    pub evidence: bool,
 }
 
 /// The machine that measures.
@@ -48,6 +51,28 @@ pub struct Machine {
     pub limits: BufferLimits,
     /// Sysctls that bear on buffers, as a new network namespace of the machine has them.
     pub sysctls: BTreeMap<String, String>,
+}
+
+/// How many cells are measured at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parallel {
+    /// In virtual time, where it changes no figure.
+    pub virtual_time: usize,
+    /// In real time, where each cell measures its neighbours too.
+    pub real_time: usize,
+}
+
+impl Parallel {
+    /// What to say of real-time cells that run at once; `None` if they do not.
+    pub fn warning(self) -> Option<String> {
+        let many = self.real_time;
+        (many > 1).then(|| {
+            format!(
+                "{many} cells at once (-j) share processors, caches and memory, so each figure depends on its neighbours too: \
+                 compare these figures with no others"
+            )
+        })
+    }
 }
 
 /// What a backend tells while it runs.

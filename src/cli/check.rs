@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
+use crate::backend::Parallel;
 use crate::backend::guest::Qemu;
 use crate::backend::guest::kernel::ImageName;
 use crate::plan::{Description, Plan};
@@ -39,7 +40,12 @@ pub(super) fn check(arguments: &CheckArgs) -> Result<Exit, Exit> {
     let sweep = arguments.sweep.load(&arguments.file)?;
     let plan = Plan::new(&sweep);
     let description = Description::new(&sweep, &plan);
-    let choice = Choice { program: program()?, parallel: 1, native_refused, fake: false };
+    let choice = Choice {
+        program: program()?,
+        parallel: Parallel { virtual_time: 1, real_time: 1 },
+        native_refused,
+        fake: false,
+    };
     let places = place(&plan.cells, &choice);
     if arguments.json {
         return print_json(&Check { description: &description, places: &places });

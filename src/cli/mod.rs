@@ -3,6 +3,7 @@
 mod check;
 mod doctor;
 mod exit;
+mod explain;
 mod kernel;
 mod plot;
 mod progress;
@@ -43,6 +44,8 @@ enum Command {
     Check(check::CheckArgs),
     /// Show the results of a run, or of one of its cells.
     Show(show::ShowArgs),
+    /// Say why the cells of a run are as they are, and what separates the slow ones from the fast ones.
+    Explain(explain::ExplainArgs),
     /// Draw the heatmaps of a run, or the ratio of two runs.
     Plot(plot::PlotArgs),
     /// Write the page of a run: one file to open in a browser, with every cell's details.
@@ -102,6 +105,7 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::check(&arguments),
         Command::Show(arguments) => show::show(&arguments),
+        Command::Explain(arguments) => explain::explain(&arguments),
         Command::Plot(arguments) => plot::plot(&arguments),
         Command::Report(arguments) => plot::report(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::backend::Parallel;
 use crate::plan::{Description, Plan};
 use crate::record::{RunDir, SweepSource};
 use crate::report::{RunReport, SUMMARY, table, write_csv};
@@ -15,6 +16,7 @@ use crate::spec::Sweep;
 use crate::stats::summarise;
 
 use super::exit::Exit;
+use super::explain::explain_run;
 use super::progress::Reporter;
 use super::{SweepArgs, become_native, check, complain, plot, print, print_json, program, store, width};
 
@@ -39,13 +41,16 @@ pub(super) struct RunArgs {
     /// Tell what would be done, and do nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Guests at once in virtual time, where this does not change a figure. Default: the number of processors. Cells in
-    /// real time run one at a time, since neighbours would change their figures.
+    /// Cells at once. In virtual time this does not change a figure, and the default is the number of processors. In real time
+    /// neighbours change each other's figures, and the default is one.
     #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
     /// Run cells in virtual time anew even if their results are known from an earlier run.
     #[arg(long)]
     fresh: bool,
+    /// Do not read the kernel's counters and what it knows of each connection: cells then say no reasons.
+    #[arg(long)]
+    no_evidence: bool,
     /// Write no pictures and no page at the end.
     #[arg(long)]
     no_plot: bool,
@@ -65,9 +70,9 @@ pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
     let native_refused = if arguments.backend.is_some() { None } else { become_native() };
     let (sweep, source) = sweep(arguments)?;
     let plan = Plan::new(&sweep);
-    let parallel = arguments
-        .jobs
-        .map_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get), usize::from);
+    let asked = arguments.jobs.map(usize::from);
+    let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let parallel = Parallel { virtual_time: asked.unwrap_or_else(processors), real_time: asked.unwrap_or(1) };
     let choice = Choice { program: program()?, parallel, native_refused, fake: arguments.backend.is_some() };
     if arguments.dry_run {
         let places = place(&plan.cells, &choice);
@@ -87,6 +92,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
         destination,
         choice,
         fresh: arguments.fresh,
+        evidence: !arguments.no_evidence,
         store: store(),
     };
     let interrupted = watch_signals()?;
@@ -157,7 +163,8 @@ fn conclude(finished: &Finished, arguments: &RunArgs) -> Result<Exit, Exit> {
     if arguments.json {
         print_json(&RunReport::new(&manifest, &cells, &loaded.warnings))?;
     } else {
-        print(&format!("{}\n", table(&manifest.sweep.name, &cells, width()).trim_end()));
+        let explained = explain_run(&manifest, &cells, &loaded.records);
+        print(&format!("{}\n", table(&manifest.sweep.name, &cells, &explained.cells, width()).trim_end()));
     }
     if !arguments.quiet {
         if finished.reused > 0 {

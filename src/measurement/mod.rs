@@ -2,10 +2,14 @@
 //! Imports `units` only.
 
 mod distribution;
+mod evidence;
 mod option;
+mod samples;
 
 pub use distribution::{Distribution, Recorder};
+pub use evidence::{Evidence, TcpFacts};
 pub use option::{Association, OptionReading, Reading, Zerocopy};
+pub use samples::Samples;
 
 use std::collections::BTreeMap;
 
@@ -70,7 +74,7 @@ pub struct Measurement {
     pub duplicated_chunks: Option<u64>,
     /// The stream that ran beside an echo, where one did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub beside: Option<Beside>,
+    pub beside: Option<Box<Beside>>,
     /// What a reader of the figures has to know, such as that MPTCP fell back to TCP.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
@@ -123,10 +127,7 @@ pub struct End {
     pub options: BTreeMap<String, OptionReading>,
     /// SCTP only: the association at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub association: Option<Association>,
-    /// TCP only: the window scale that this end told its peer at the handshake (a shift of 0 to 14).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub window_scale: Option<u8>,
+    pub association: Option<Box<Association>>,
     /// MPTCP only: whether this end's connection had fallen back to TCP at the end (`MPTCP_INFO`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fell_back: Option<bool>,
@@ -141,6 +142,12 @@ pub struct End {
     pub voluntary_switches: Option<u64>,
     /// Times the processor was taken from it.
     pub involuntary_switches: Option<u64>,
+    /// What the kernel counted and knew at this end. Absent with `--no-evidence`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+    /// Its buffers and windows over time. Streams only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<Samples>,
 }
 
 /// One buffer of one end, in bytes as `getsockopt` says them.

@@ -118,7 +118,7 @@ pub(crate) mod tests {
     use serde_json::{Value as Json, json};
 
     use super::{FORMAT, KernelFacts, LineError, Record};
-    use crate::measurement::{Buffer, End, Measurement, Outcome, Recorder, Switch, Verdict};
+    use crate::measurement::{Buffer, End, Measurement, Outcome, Recorder, Samples, Switch, Verdict};
     use crate::settings::{Axes, Clock, Value};
     use crate::units::{BitRate, Span};
 
@@ -227,6 +227,22 @@ pub(crate) mod tests {
         let mut line = json_of(&record);
         line["counters"] = json!({"TcpRetransSegs": 3});
         line["client"]["mood"] = json!("good");
+        assert_eq!(Record::from_line(line.to_string().as_bytes()), Ok(record));
+    }
+
+    #[test]
+    fn samples_are_columns_and_records_from_before_them_are_read() {
+        let mut record = example("9f2c", 0, 1);
+        assert_eq!(json_of(&record)["client"].get("samples"), None, "an echo's record is as it always was");
+        record.measurement.server.samples = Some(Samples {
+            t_ns: vec![1000, 2_000_000],
+            rcvbuf_bytes: Some(vec![131_072, 262_144]),
+            ..Samples::default()
+        });
+        let line = json_of(&record);
+        assert_eq!(line["server"]["samples"]["t_ns"], json!([1000, 2_000_000]));
+        assert_eq!(line["server"]["samples"]["rcvbuf_bytes"], json!([131_072, 262_144]));
+        assert_eq!(line["server"]["samples"].get("rcv_wnd_bytes"), Some(&Json::Null), "not told, and never 0");
         assert_eq!(Record::from_line(line.to_string().as_bytes()), Ok(record));
     }
 

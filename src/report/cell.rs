@@ -3,14 +3,16 @@
 use comfy_table::Cell;
 
 use super::table::{figure, plain_table};
+use super::why;
 use super::words::{MISSING, both, buffer, clock, kernel, or_dash, outcome, percent, rate, size, span};
+use crate::explain::CellFindings;
 use crate::measurement::{Association, End, Measurement, OptionReading, Reading, Switch, Zerocopy};
 use crate::record::Record;
 use crate::stats::{BufferSummary, CellSummary, Figures};
 
 /// A cell as [`crate::stats::select`] finds its repeats, for a terminal of that width in columns, or as wide as it gets
 /// where that is `None`.
-pub fn show_cell(summary: &CellSummary, repeats: &[&Record], width: Option<u16>) -> String {
+pub fn show_cell(summary: &CellSummary, repeats: &[&Record], found: &CellFindings, width: Option<u16>) -> String {
     let kernel_version = summary.kernel.version.as_ref().map(|version| format!(", {version}"));
     let package = summary.kernel.package_version.as_ref().map(|package| format!(", package {package}"));
     let mut lines = vec![
@@ -52,6 +54,12 @@ pub fn show_cell(summary: &CellSummary, repeats: &[&Record], width: Option<u16>)
         lines.push(format!("lost chunks: median {}, {} to {}", lost.median, lost.min, lost.max));
     }
     lines.extend([String::new(), figures_of(repeats, width), String::new(), ends_of(repeats, width), String::new()]);
+    if found.repeats > 0 {
+        lines.push(why::findings(found));
+    }
+    if let Some(counters) = repeats.iter().map(|record| why::counters(record)).find(|counters| !counters.is_empty()) {
+        lines.push(counters);
+    }
     lines.join("\n")
 }
 
@@ -71,7 +79,8 @@ fn extras(name: &str, end: &End) -> Vec<String> {
         ));
     }
     if let Some(association) = &end.association {
-        let Association { retransmitted_chunks, sacks_out, cwnd_bytes, peer_rwnd_bytes, rto_ns, .. } = association;
+        let Association { retransmitted_chunks, sacks_out, cwnd_bytes, peer_rwnd_bytes, rto_ns, .. } =
+            association.as_ref();
         let count = |figure: &Option<u64>| or_dash(*figure, |count| count.to_string());
         lines.push(format!(
             "{name} association: {} chunks sent again, {} acknowledgements sent, congestion window {}, peer's window {}, retransmission timeout {}",
@@ -147,6 +156,7 @@ fn ends_of(repeats: &[&Record], width: Option<u16>) -> String {
     );
     for record in repeats {
         for (name, end) in [("client", &record.measurement.client), ("server", &record.measurement.server)] {
+            // Samples are drawn, not listed; options and evidence have lists of their own.
             let End {
                 rcvbuf,
                 sndbuf,

@@ -44,6 +44,8 @@ pub struct Request<'a> {
     pub choice: Choice,
     /// Run virtual cells anew even if their results are known.
     pub fresh: bool,
+    /// Read the kernel's counters, and what it knows of each connection, beside the figures.
+    pub evidence: bool,
     /// The store of kernels, or why there is none.
     pub store: Result<KernelStore, String>,
 }

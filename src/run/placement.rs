@@ -10,7 +10,7 @@ use crate::backend::fake::Fake;
 use crate::backend::guest::kernel::{self, ImageName, Kernel, KernelStore};
 use crate::backend::guest::{Accelerator, Guest, GuestOptions, Qemu, probe_kvm};
 use crate::backend::native::Native;
-use crate::backend::{Backend, BackendError};
+use crate::backend::{Backend, BackendError, Parallel};
 use crate::plan::Cell;
 use crate::settings::{Clock, Settings};
 use crate::workload;
@@ -20,8 +20,8 @@ use crate::workload;
 pub struct Choice {
     /// The program that becomes the agent of guests.
     pub program: PathBuf,
-    /// Guests at once in virtual time.
-    pub parallel: usize,
+    /// Cells at once.
+    pub parallel: Parallel,
     /// Why native cells cannot run here, where that is known already (a user namespace was refused).
     pub native_refused: Option<String>,
     /// Measure nothing and make figures up, for tests of everything else.
@@ -171,7 +171,7 @@ pub(super) fn prepare(
 fn native(placement: &Placement, choice: &Choice) -> Result<Ready, BackendError> {
     match &choice.native_refused {
         Some(refused) => Err(BackendError::Unavailable(refused.clone())),
-        None => Native::new(placement.why.clone()).map(Ready::bare),
+        None => Native::new(placement.why.clone()).map(|native| Ready::bare(native.at_once(choice.parallel))),
     }
 }
 

@@ -5,4 +5,4 @@ mod figures;
 mod summary;
 
 pub use figures::Figures;
-pub use summary::{BufferSummary, CellOutcome, CellSummary, Counts, EndSummary, Reason, select, summarise};
+pub use summary::{BufferSummary, CellOutcome, CellSummary, Counts, EndSummary, Reason, by_cell, select, summarise};

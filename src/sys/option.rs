@@ -88,28 +88,6 @@ pub fn congestion(socket: BorrowedFd<'_>) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&name[..end]).into_owned())
 }
 
-/// The window scale that this end has told its peer (`TCP_INFO`; RFC 7323, section 2.2).
-///
-/// # Errors
-/// What `getsockopt(2)` says.
-pub fn window_scale(socket: BorrowedFd<'_>) -> io::Result<u8> {
-    // `struct tcp_info` begins with seven bytes, the last of which holds both scales: that of the peer in its low half, our own in
-    // its high half (include/uapi/linux/tcp.h).
-    let mut info = [0u8; 8];
-    let mut length = 8;
-    // SAFETY: the pointers are to `info` and to its length, both of which outlive the call.
-    check(unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            info.as_mut_ptr().cast(),
-            &raw mut length,
-        )
-    })?;
-    Ok(info[6] >> 4)
-}
-
 /// Level of the MPTCP options (`SOL_MPTCP`, include/linux/socket.h).
 const SOL_MPTCP: libc::c_int = 284;
 /// Number of `MPTCP_INFO` (include/uapi/linux/mptcp.h).

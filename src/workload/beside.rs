@@ -58,12 +58,12 @@ pub(super) fn lead(work: &Workload, control: &Control<'_>) -> Result<(), Failure
 }
 
 /// What both ends of the stream have to tell.
-pub(super) fn conclude(client: Option<Box<Report>>, server: Option<Box<Report>>) -> Option<Beside> {
+pub(super) fn conclude(client: Option<Box<Report>>, server: Option<Box<Report>>) -> Option<Box<Beside>> {
     let (client, server) = (client?, server?);
-    Some(Beside {
+    Some(Box::new(Beside {
         goodput_bps: client.goodput_bps.or(server.goodput_bps),
         delivered_bytes: client.delivered_bytes.or(server.delivered_bytes),
         client: client.end,
         server: server.end,
-    })
+    }))
 }

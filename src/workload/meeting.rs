@@ -21,6 +21,7 @@ pub struct Control<'a> {
     started: OnceLock<Instant>,
     sent: OnceLock<u64>,
     echo_over: AtomicBool,
+    evidence: bool,
 }
 
 impl<'a> Control<'a> {
@@ -34,7 +35,20 @@ impl<'a> Control<'a> {
             started: OnceLock::new(),
             sent: OnceLock::new(),
             echo_over: AtomicBool::new(false),
+            evidence: false,
         }
+    }
+
+    /// Whether to ask the kernel, beside the figures, what it knows of the connection.
+    #[must_use]
+    pub const fn with_evidence(mut self, evidence: bool) -> Self {
+        self.evidence = evidence;
+        self
+    }
+
+    /// See [`Control::with_evidence`].
+    pub const fn evidence(&self) -> bool {
+        self.evidence
     }
 
     /// Tells the other end to give up. Whether this call was the first to say so.

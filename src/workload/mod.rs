@@ -13,6 +13,7 @@ mod limits;
 mod meeting;
 mod numbered;
 mod options;
+mod samples;
 mod stream;
 
 use channel::Channel;
@@ -107,13 +108,13 @@ fn serve_into(part: Part<'_>, work: &Workload, seat: &ServerSeat<'_>, report: &m
         (Work::Echo, _) => echo::serve(&mut channel, work, seat, report),
         (Work::Stream, _) => stream::serve(&mut channel, work, seat, report),
     };
-    close(&channel, result, (|| seat.part(), || seat.leave()), seat.control, report);
+    close(&mut channel, result, (|| seat.part(), || seat.leave()), seat.control, report);
     Ok(())
 }
 
 /// Closes an end: its CPU time stops at once, its socket is read when the other is done too, and closed when that has been read.
 fn close(
-    channel: &Channel,
+    channel: &mut Channel,
     result: Result<(), Failure>,
     (part, leave): (impl FnOnce(), impl FnOnce()),
     control: &Control<'_>,
@@ -124,6 +125,9 @@ fn close(
         report.fail(failure, control);
     }
     part();
+    if control.evidence() {
+        channel.testify(&mut report.end);
+    }
     channel.finish(&mut report.end);
     leave();
 }
@@ -160,7 +164,7 @@ fn request_into(part: Part<'_>, work: &Workload, seat: &ClientSeat<'_>, report: 
     if work.kind == Work::Echo {
         seat.control.end_beside();
     }
-    close(&channel, result, (|| seat.part(), || seat.leave()), seat.control, report);
+    close(&mut channel, result, (|| seat.part(), || seat.leave()), seat.control, report);
     Ok(())
 }
 

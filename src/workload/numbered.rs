@@ -371,6 +371,7 @@ fn send_stream(channel: &mut Channel, work: &Workload, control: &Control<'_>) ->
         }
         control.check_at(now, || format!("{sent} datagrams were sent"))?;
         channel.gauge(now);
+        channel.sample(now, Some(start));
         put_number(&mut chunk, sent);
         // The last one is no shorter than its number.
         let size = usize::try_from(limit - bytes).unwrap_or(usize::MAX).clamp(NUMBER, chunk.len());
@@ -441,6 +442,7 @@ fn drain(
                 }
                 control.check_at(now, || progress(count))?;
                 channel.gauge(now);
+                channel.sample(now, control.started());
                 control.pause(work.read_pause, || progress(count))?;
             }
             Ok(Arrival::End) => {}

@@ -7,7 +7,7 @@ use crate::measurement::{Association, End, OptionReading, Reading};
 use crate::settings::{Protocol, Socket, Value};
 use crate::sys::option::{
     IP_TOS, IPV6_TCLASS, SO_BUSY_POLL, SO_PRIORITY, SO_RCVLOWAT, TCP_CORK, TCP_MAXSEG, TCP_NOTSENT_LOWAT, TCP_QUICKACK,
-    TCP_USER_TIMEOUT, TCP_WINDOW_CLAMP, congestion, fell_back, set_congestion, window_scale,
+    TCP_USER_TIMEOUT, TCP_WINDOW_CLAMP, congestion, fell_back, set_congestion,
 };
 use crate::sys::sctp::{self, Events, FUTURE, Rto, Sack, Streams, ValueOption};
 use crate::sys::socket::{IntOption, SO_RCVBUF, SO_SNDBUF, get_int, set_int};
@@ -150,10 +150,9 @@ pub(super) fn finish(socket: BorrowedFd<'_>, ipv6: bool, protocol: Protocol, end
         }
     }
     match protocol {
-        Protocol::Sctp => end.association = tell(socket, association),
+        Protocol::Sctp => end.association = tell(socket, association).map(Box::new),
         Protocol::Mptcp => end.fell_back = fell_back(socket).ok(),
-        Protocol::Tcp => end.window_scale = window_scale(socket).ok(),
-        Protocol::Udp => {}
+        Protocol::Tcp | Protocol::Udp => {}
     }
 }
 

@@ -85,6 +85,7 @@ fn send_stream(channel: &mut Channel, work: &Workload, control: &Control<'_>, to
         }
         control.check_at(now, || format!("{sent} bytes were sent"))?;
         channel.gauge(now);
+        channel.sample(now, Some(start));
         let size = usize::try_from((limit - sent).min(chunk.len() as u64)).unwrap_or(chunk.len());
         let progress = || format!("{sent} bytes were sent");
         match &mut in_place {
@@ -182,10 +183,14 @@ fn drain(
                 count.add(len, now, work.omit);
                 control.check_at(now, || format!("{} bytes had arrived", count.delivered))?;
                 channel.gauge(now);
+                channel.sample(now, control.started());
                 control.pause(work.read_pause, || format!("{} bytes had arrived", count.delivered))?;
             }
             Ok(Arrival::End) => return Ok(()),
-            Err(error) if retry(&error) => control.check(|| format!("{} bytes had arrived", count.delivered))?,
+            Err(error) if retry(&error) => {
+                control.check(|| format!("{} bytes had arrived", count.delivered))?;
+                channel.sample(Instant::now(), control.started());
+            }
             Err(error) => {
                 return Err(Failure::moving("receiving the stream", error, || {
                     format!("{} bytes had arrived", count.delivered)

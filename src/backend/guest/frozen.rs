@@ -25,6 +25,7 @@ use super::protocol::Hello;
 use super::qemu::{self, Accelerator, Launch, MEMORY_MIB, Memory, Qemu};
 use super::qmp::QmpError;
 use super::session::Session;
+use super::virtual_time::Turns;
 use super::{BOOT_DEADLINE, Bootable};
 use crate::sys;
 use crate::units::{Span, hex};
@@ -76,13 +77,14 @@ impl Candidate {
         qemu: &Qemu,
         folder: TempDir,
         console: &Path,
+        processor: Option<usize>,
         interrupted: &AtomicBool,
     ) -> Result<Self, GuestFailure> {
         fs::write(folder.path().join(INITRD), &bootable.initrd).map_err(failed("saved"))?;
         File::create(folder.path().join(MEMORY))
             .and_then(|file| file.set_len(MEMORY_BYTES))
             .map_err(failed("saved"))?;
-        let (hello, booted_in) = freeze(bootable, qemu, folder.path(), console, interrupted)?;
+        let (hello, booted_in) = freeze(bootable, qemu, folder.path(), console, processor, interrupted)?;
         let memory_sha256 = digest(&folder.path().join(MEMORY)).map_err(failed("saved"))?;
         Ok(Self { folder, hello, memory_sha256, booted_in })
     }
@@ -192,7 +194,7 @@ impl FrozenStore {
 
     /// Boots the machine until two boots agree in every byte of memory. The first two run side by side.
     ///
-    /// A boot whose clock went wrong (see `agreeing` in `virtual_time`) is thus found out: two do not agree by chance.
+    /// A boot whose clock went wrong (see `Turns` in `virtual_time`) is thus found out: two do not agree by chance.
     fn agreeing(
         &self,
         bootable: &Bootable,
@@ -201,10 +203,11 @@ impl FrozenStore {
         interrupted: &AtomicBool,
         note: &mut dyn FnMut(String),
     ) -> Result<Candidate, GuestFailure> {
+        let turns = Turns::new();
         let boot = |number: usize| {
             let folder = tempfile::Builder::new().prefix(".new-").tempdir_in(&self.folder).map_err(failed("saved"))?;
             let console = if number == 0 { console.to_owned() } else { folder.path().join("console.log") };
-            Candidate::boot(bootable, qemu, folder, &console, interrupted)
+            Candidate::boot(bootable, qemu, folder, &console, turns.processor(number, 2), interrupted)
         };
         let (first, second) = std::thread::scope(|scope| {
             let second = scope.spawn(|| boot(1));
@@ -335,6 +338,7 @@ fn freeze(
     qemu: &Qemu,
     folder: &Path,
     console: &Path,
+    processor: Option<usize>,
     interrupted: &AtomicBool,
 ) -> Result<(Hello, Span), GuestFailure> {
     let launch = Launch {
@@ -347,6 +351,8 @@ fn freeze(
         console,
     };
     let mut session = Session::start(qemu, &launch, interrupted)?;
+    let ordered = processor.map(|processor| session.take_turns(processor)).transpose();
+    ordered.map_err(|error| session.state("saved", &error))?;
     let hello = session.hello(BOOT_DEADLINE)?;
     let booted_in = session.age();
     let deadline = Instant::now() + SAVE_DEADLINE;

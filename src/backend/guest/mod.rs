@@ -34,7 +34,7 @@ use self::initramfs::Initramfs;
 use self::kernel::{Kernel, KernelStore};
 use self::protocol::{Fault, Hello};
 
-use super::{Backend, BackendError, Event, Job, Machine};
+use super::{Backend, BackendError, Event, Job, Machine, Parallel};
 
 /// How long a guest may take from its start to the agent's first word. An emulated boot takes 3 to 10 s on an idle host.
 const BOOT_DEADLINE: Duration = Duration::from_mins(3);
@@ -70,8 +70,8 @@ pub struct GuestOptions {
     pub program: PathBuf,
     /// Where console logs go.
     pub consoles: PathBuf,
-    /// Guests at once, in virtual time.
-    pub parallel: usize,
+    /// Guests at once.
+    pub parallel: Parallel,
 }
 
 /// The backend.
@@ -127,17 +127,19 @@ impl Guest {
 
     /// What the agent told, as the records show it.
     fn machine(&self, hello: &Hello) -> Machine {
+        let clock = match self.options.accelerator {
+            Accelerator::Kvm | Accelerator::Tcg => Clock::Real,
+            Accelerator::TcgVirtual => Clock::Virtual,
+        };
+        let warning = self.options.parallel.warning().filter(|_| clock == Clock::Real);
         Machine {
             name: self.options.accelerator.machine_name().to_owned(),
             image: self.bootable.image.clone(),
             release: hello.release.clone(),
             version: hello.version.clone(),
             package_version: self.bootable.package_version.clone(),
-            clock: match self.options.accelerator {
-                Accelerator::Kvm | Accelerator::Tcg => Clock::Real,
-                Accelerator::TcgVirtual => Clock::Virtual,
-            },
-            why: self.options.why.clone(),
+            clock,
+            why: warning.map_or_else(|| self.options.why.clone(), |warning| format!("{}; {warning}", self.options.why)),
             limits: hello.limits.clone(),
             sysctls: hello.sysctls.clone(),
         }

@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::backend::{BackendError, Event, Job};
+use crate::backend::share::share_out;
+use crate::backend::{BackendError, Event, Job, Machine};
 use crate::measurement::{Measurement, Outcome};
 
 use super::failure::GuestFailure;
@@ -27,12 +28,83 @@ struct Progress {
     begun: bool,
 }
 
+/// What a guest tells, with no borrow in it.
+enum Told {
+    Machine(Box<Machine>),
+    Started(usize),
+    Ended(usize, Box<Measurement>),
+    Note(String),
+    Lost(BackendError),
+}
+
+/// Runs all jobs in one guest, or shares them out among as many as were asked for.
 pub(super) fn run(
     guest: &Guest,
     jobs: &[Job],
     interrupted: &AtomicBool,
     tell: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
 ) -> Result<(), BackendError> {
+    let guests = guest.options.parallel.real_time.clamp(1, jobs.len().max(1));
+    if guests == 1 {
+        return alone(guest, jobs, &|job| job, interrupted, tell);
+    }
+    let mut introduced = false;
+    let mut lost = None;
+    let stop = AtomicBool::new(false);
+    let work = |_: usize, first: usize, say: &dyn Fn(Told)| {
+        let own: Vec<Job> = jobs.iter().skip(first).step_by(guests).cloned().collect();
+        let told = alone(guest, &own, &|job| first + job * guests, interrupted, &mut |event| {
+            say(match event {
+                Event::Machine(machine) => Told::Machine(Box::new(machine.clone())),
+                Event::Started(job) => Told::Started(job),
+                Event::Ended(job, measurement) => Told::Ended(job, measurement),
+                Event::Note(note) => Told::Note(note),
+            });
+            if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if let Err(error) = told {
+            say(Told::Lost(error));
+        }
+    };
+    share_out(guests, guests, interrupted, work, |told| {
+        let flow = match told {
+            Told::Machine(_) if introduced => ControlFlow::Continue(()),
+            Told::Machine(machine) => {
+                introduced = true;
+                tell(Event::Machine(&machine))
+            }
+            Told::Started(job) => tell(Event::Started(job)),
+            Told::Ended(job, measurement) => tell(Event::Ended(job, measurement)),
+            Told::Note(note) => tell(Event::Note(note)),
+            Told::Lost(error) => {
+                lost = Some(error);
+                ControlFlow::Continue(())
+            }
+        };
+        if flow.is_break() {
+            stop.store(true, Ordering::Relaxed);
+        }
+        flow
+    });
+    lost.map_or(Ok(()), Err)
+}
+
+/// Runs jobs in one guest, one after the other. `number` gives a job's number among those of the caller.
+fn alone(
+    guest: &Guest,
+    jobs: &[Job],
+    number: &dyn Fn(usize) -> usize,
+    interrupted: &AtomicBool,
+    tell: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+) -> Result<(), BackendError> {
+    let mut tell = |event: Event<'_>| {
+        tell(match event {
+            Event::Started(job) => Event::Started(number(job)),
+            Event::Ended(job, measurement) => Event::Ended(number(job), measurement),
+            other => other,
+        })
+    };
+    let tell: &mut dyn FnMut(Event<'_>) -> ControlFlow<()> = &mut tell;
     let initrd = guest.initrd_file()?;
     let mut first = 0;
     let mut attempts = 0;
@@ -40,7 +112,8 @@ pub(super) fn run(
     while first < jobs.len() && !interrupted.load(Ordering::Relaxed) {
         let mut progress = Progress { ended: 0, begun: false };
         let console = guest.console("console")?;
-        let fault = guest.fault.clone().and_then(|fault| Some(Fault { job: fault.job.checked_sub(first)?, ..fault }));
+        let faulty = |fault: Fault| (first..jobs.len()).find(|&job| number(job) == fault.job).map(|job| (job, fault));
+        let fault = guest.fault.clone().and_then(faulty).map(|(job, fault)| Fault { job: job - first, ..fault });
         let assignment = serde_json::to_vec(&Assignment { jobs: jobs[first..].to_vec(), fault })
             .map_err(|error| BackendError::Broken(format!("the assignment cannot be written: {error}")))?;
         let launch = Launch {

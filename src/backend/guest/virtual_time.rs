@@ -2,13 +2,12 @@
 
 use std::fs;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
-use std::thread;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::backend::share::share_out;
 use crate::backend::{BackendError, Event, Job};
 use crate::measurement::{Measurement, Outcome};
 use crate::settings::Work;
@@ -84,73 +83,54 @@ pub(super) fn run(
     if tell(Event::Machine(&guest.machine(frozen.hello()))).is_break() {
         return Ok(());
     }
-    share_out(guest, &frozen, jobs, interrupted, tell);
+    run_jobs(guest, &frozen, jobs, interrupted, tell);
     Ok(())
 }
 
-/// Lets workers take jobs one by one, each in a guest of its own.
-fn share_out(
+/// Runs all jobs, each in guests of its own.
+fn run_jobs(
     guest: &Guest,
     frozen: &Frozen,
     jobs: &[Job],
     interrupted: &AtomicBool,
     tell: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
 ) {
-    let next = AtomicUsize::new(0);
-    let stop = AtomicBool::new(false);
     let turns = Turns::new();
-    let (sender, told) = channel();
+    let workers = guest.options.parallel.virtual_time.min(jobs.len());
     let mut loads = Vec::new();
     let mut tally = Tally::default();
-    let workers = guest.options.parallel.clamp(1, jobs.len().max(1));
-    thread::scope(|scope| {
-        for worker in 0..workers {
-            let sender = sender.clone();
-            let (next, stop, turns) = (&next, &stop, &turns);
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) && !interrupted.load(Ordering::Relaxed) {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(job) = jobs.get(index) else { break };
-                    let fault = guest.fault.clone().filter(|fault| fault.job == index);
-                    let fault = fault.map(|fault| Fault { job: 0, ..fault });
-                    // The receiver is gone only when the run is being stopped.
-                    let say = |word| drop(sender.send(word));
-                    say(Told::Started(index));
-                    let loaded = |took| say(Told::Loaded(took));
-                    let processor = turns.processor(worker, workers);
-                    let once = || once(guest, frozen, job, fault.clone(), processor, interrupted, loaded);
-                    let result = trusted(once, turns, index);
-                    if let Ok((_, guests)) = &result {
-                        say(Told::Ran(*guests));
-                    }
-                    say(Told::Ended(index, result.map(|(measurement, _)| Box::new(measurement))));
-                }
-            });
+    let work = |worker: usize, index: usize, say: &dyn Fn(Told)| {
+        let job = &jobs[index];
+        let fault = guest.fault.clone().filter(|fault| fault.job == index).map(|fault| Fault { job: 0, ..fault });
+        say(Told::Started(index));
+        let loaded = |took| say(Told::Loaded(took));
+        let processor = turns.processor(worker, workers);
+        let once = || once(guest, frozen, job, fault.clone(), processor, interrupted, loaded);
+        let result = trusted(once, &turns, index);
+        if let Ok((_, guests)) = &result {
+            say(Told::Ran(*guests));
         }
-        drop(sender);
-        for word in told {
-            let event = match word {
-                Told::Loaded(took) => {
-                    loads.push(took);
-                    continue;
-                }
-                Told::Ran(guests) => {
-                    tally.add(guests);
-                    continue;
-                }
-                Told::Started(index) => Event::Started(index),
-                Told::Ended(index, Ok(measurement)) => Event::Ended(index, measurement),
-                Told::Ended(_, Err(GuestFailure::Interrupted)) => continue,
-                Told::Ended(index, Err(failure)) => {
-                    let failed = Measurement::without_figures(Outcome::Failed, failure.to_string());
-                    Event::Ended(index, Box::new(failed))
-                }
-            };
-            if tell(event).is_break() {
-                stop.store(true, Ordering::Relaxed);
-                break;
+        say(Told::Ended(index, result.map(|(measurement, _)| Box::new(measurement))));
+    };
+    share_out(jobs.len(), workers, interrupted, work, |word| {
+        let event = match word {
+            Told::Loaded(took) => {
+                loads.push(took);
+                return ControlFlow::Continue(());
             }
-        }
+            Told::Ran(guests) => {
+                tally.add(guests);
+                return ControlFlow::Continue(());
+            }
+            Told::Started(index) => Event::Started(index),
+            Told::Ended(index, Ok(measurement)) => Event::Ended(index, measurement),
+            Told::Ended(_, Err(GuestFailure::Interrupted)) => return ControlFlow::Continue(()),
+            Told::Ended(index, Err(failure)) => {
+                let failed = Measurement::without_figures(Outcome::Failed, failure.to_string());
+                Event::Ended(index, Box::new(failed))
+            }
+        };
+        tell(event)
     });
     for note in tally.notes(&turns) {
         let _ = tell(Event::Note(note));
@@ -168,19 +148,19 @@ fn share_out(
 /// (`icount_start_warp_timer` beside `icount_process_data`): it then moves the clock too far, by nanoseconds as a rule. On one
 /// processor, with the main loop first, it has always run before the guest goes on, and there is no such moment. That takes a
 /// right that root has. Without it a repeat is run until two guests agree in every figure: no two go wrong in the same way.
-struct Turns {
+pub(super) struct Turns {
     processors: Vec<usize>,
     /// Set when a repeat whose guests took turns was checked, and they did not agree.
     broken: AtomicBool,
 }
 
 impl Turns {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { processors: allowed_processors().unwrap_or_default(), broken: AtomicBool::new(false) }
     }
 
     /// The processor for a guest: each worker's own, and for a single one wherever there is room just now.
-    fn processor(&self, worker: usize, workers: usize) -> Option<usize> {
+    pub(super) fn processor(&self, worker: usize, workers: usize) -> Option<usize> {
         if workers == 1
             && let Some(here) = current_processor()
         {

@@ -1,5 +1,6 @@
 //! This machine's own kernel: two threads, each in a network namespace of its own, made for one repeat and gone with it.
 
+mod counters;
 mod link;
 mod sysctls;
 
@@ -16,7 +17,9 @@ use crate::sys::{namespace, process};
 use crate::units::Span;
 use crate::workload::{self, Addresses, BufferLimits, ClientSeat, Control, Report, ServerSeat};
 
-use super::{Backend, BackendError, Event, Job, Machine};
+use self::counters::Counters;
+use super::share::share_out;
+use super::{Backend, BackendError, Event, Job, Machine, Parallel};
 
 pub use link::LinkError;
 
@@ -24,6 +27,13 @@ pub use link::LinkError;
 #[derive(Debug)]
 pub struct Native {
     machine: Machine,
+    at_once: usize,
+}
+
+/// What a worker tells of a job.
+enum Told {
+    Started(usize),
+    Ended(usize, Box<Measurement>),
 }
 
 impl Native {
@@ -49,7 +59,18 @@ impl Native {
                 limits,
                 sysctls,
             },
+            at_once: 1,
         })
+    }
+
+    /// Measures several cells at once, whatever that does to their figures.
+    #[must_use]
+    pub fn at_once(mut self, parallel: Parallel) -> Self {
+        self.at_once = parallel.real_time;
+        if let Some(warning) = parallel.warning() {
+            self.machine.why = format!("{}; {warning}", self.machine.why);
+        }
+        self
     }
 
     /// What is known of this machine.
@@ -73,15 +94,16 @@ impl Backend for Native {
         if tell(Event::Machine(&self.machine)).is_break() {
             return Ok(());
         }
-        for (index, job) in jobs.iter().enumerate() {
-            if interrupted.load(Ordering::Relaxed) || tell(Event::Started(index)).is_break() {
-                return Ok(());
-            }
-            let measurement = self.measure(job, interrupted);
-            if interrupted.load(Ordering::Relaxed) || tell(Event::Ended(index, Box::new(measurement))).is_break() {
-                return Ok(());
-            }
-        }
+        let work = |_: usize, index: usize, say: &dyn Fn(Told)| {
+            say(Told::Started(index));
+            say(Told::Ended(index, Box::new(self.measure(&jobs[index], interrupted))));
+        };
+        share_out(jobs.len(), self.at_once, interrupted, work, |told| match told {
+            Told::Started(index) => tell(Event::Started(index)),
+            // What was under way when the run was interrupted has no figures of its own.
+            Told::Ended(..) if interrupted.load(Ordering::Relaxed) => ControlFlow::Break(()),
+            Told::Ended(index, measurement) => tell(Event::Ended(index, measurement)),
+        });
         Ok(())
     }
 }
@@ -95,7 +117,7 @@ pub fn measure(
     before_start: impl FnOnce() + Send,
 ) -> Measurement {
     let begun = Instant::now();
-    let control = Control::new(job.timeout, interrupted);
+    let control = Control::new(job.timeout, interrupted).with_evidence(job.evidence);
     let (server_seat, client_seat) = workload::meet(&control);
     let (crossing_server, crossing_client) = cross();
     let settings = &job.settings;
@@ -184,7 +206,9 @@ fn serve(
             tell(Some(namespace::current_network().map_err(LinkError::Namespace)?.into()))?;
         }
     }
-    Ok(workload::serve(settings, addresses, limits, seat))
+    // On loopback both ends are in one namespace, whose counters the client reads.
+    let own = seat.control.evidence() && settings.link.topology == Topology::Veth;
+    Ok(with_counters(own, || workload::serve(settings, addresses, limits, seat)))
 }
 
 fn request(
@@ -208,6 +232,26 @@ fn request(
             namespace::enter_network(server.as_fd()).map_err(LinkError::Namespace)?;
         }
     }
-    ready();
-    Ok(workload::request(settings, addresses, limits, seat))
+    Ok(with_counters(seat.control.evidence(), || {
+        ready();
+        workload::request(settings, addresses, limits, seat)
+    }))
+}
+
+/// Runs one end of a workload between two readings of its namespace's counters.
+fn with_counters(wanted: bool, work: impl FnOnce() -> Report) -> Report {
+    if !wanted {
+        return work();
+    }
+    let begun = Instant::now();
+    let before = Counters::read();
+    let mut cost = begun.elapsed();
+    let mut report = work();
+    let done = Instant::now();
+    let moved = Counters::read().since(&before);
+    cost += done.elapsed();
+    let evidence = report.end.evidence.get_or_insert_default();
+    evidence.counters = Some(moved);
+    evidence.cost_ns = Some(evidence.cost_ns.unwrap_or(0) + Span::from(cost).0);
+    report
 }
