@@ -173,6 +173,25 @@ fn show_prints_the_table_again_and_a_cell_by_its_id_or_values() {
 }
 
 #[test]
+fn plot_draws_what_there_is_and_says_what_there_is_not() {
+    let workshop = Workshop::new(SWEEP);
+    run(&workshop, &["--no-plot"]).expect(0);
+    let drawn = |arguments: &[&str]| workshop.run(&[&["plot", "results/latest"], arguments].concat());
+    let paths = drawn(&[]).expect(0).out;
+    assert_eq!(paths.lines().count(), 2);
+    assert!(paths.lines().all(|path| workshop.path().join(path).is_file()), "{paths}");
+    assert!(drawn(&["--distribution", "repeats"]).expect(0).out.ends_with("distribution.svg\n"));
+    let ran = drawn(&["--over-time"]).expect(2);
+    assert!(ran.err.contains("streams take them, echoes do not"), "{}", ran.err);
+    assert!(!workshop.path().join("results/latest/over-time.svg").exists());
+    for clash in
+        [&["--over-time", "--metric", "cpu"][..], &["--over-time", "--distribution", "chunks"], &["--cell", "a"]]
+    {
+        assert!(drawn(clash).expect(2).err.contains("--over-time"), "{clash:?}");
+    }
+}
+
+#[test]
 fn json_on_standard_output_is_nothing_but_json() {
     let workshop = Workshop::new(SWEEP);
     let ran = run(&workshop, &["--json"]).expect(0);

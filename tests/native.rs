@@ -4,7 +4,7 @@ mod common;
 
 use common::cells::{measure, word};
 use sweep::backend::native::Native;
-use sweep::measurement::{Outcome, Verdict};
+use sweep::measurement::{End, Outcome, Samples, Verdict};
 use sweep::settings::Value;
 
 #[test]
@@ -19,6 +19,7 @@ fn an_echo_is_measured_on_every_topology_and_family() {
             assert!(latency.max <= measured.completion_ns.expect("a completion"));
             assert_eq!(measured.client.rcvbuf.verdict, Some(Verdict::Default));
             assert_eq!(measured.client.rcvbuf.asked, None);
+            assert_eq!(measured.client.samples, None, "an echo is not sampled");
         }
     }
 }
@@ -45,7 +46,25 @@ fn a_fixed_size_stays_and_the_default_grows_under_a_stream() {
         let stream = [("workload.kind", word("stream")), ("workload.direction", word(direction))];
         let grown = measure(&[&stream[..], &[("workload.duration", word("300ms"))]].concat(), 10_000);
         assert_eq!(grown.outcome, Outcome::Measured, "{:?}", grown.reason);
-        let receiver = if direction == "upload" { &grown.server } else { &grown.client };
+        let (receiver, sender) =
+            if direction == "upload" { (&grown.server, &grown.client) } else { (&grown.client, &grown.server) };
+        for end in [receiver, sender] {
+            let samples = end.samples.as_ref().expect("a stream is sampled");
+            assert!((10..=256).contains(&samples.len()), "{} in 300 ms", samples.len());
+            assert!(samples.t_ns.windows(2).all(|pair| pair[1] - pair[0] >= 1_000_000), "{:?}", samples.t_ns);
+            assert!(samples.t_ns.last().is_some_and(|last| (100_000_000..1_000_000_000).contains(last)));
+            let columns =
+                [&samples.rcvbuf_bytes, &samples.sndbuf_used_bytes, &samples.snd_wnd_bytes, &samples.cwnd_bytes];
+            assert!(columns.iter().all(|column| column.as_ref().is_some_and(|column| column.len() == samples.len())));
+        }
+        let size = |end: &End, pick: fn(&Samples) -> &Option<Vec<u64>>| {
+            end.samples.as_ref().and_then(|samples| pick(samples).clone()).unwrap_or_default()
+        };
+        let (sizes, used) = (size(receiver, |s| &s.rcvbuf_bytes), size(receiver, |s| &s.rcvbuf_used_bytes));
+        let largest = sizes.iter().max();
+        assert!(largest > receiver.rcvbuf.initial.as_ref() && largest <= receiver.rcvbuf.peak.as_ref(), "{sizes:?}");
+        assert!(used.iter().any(|used| *used > 0), "something lay unread at some instant: {used:?}");
+        assert!(size(sender, |s| &s.sndbuf_used_bytes).iter().any(|used| *used > 0), "and unsent or unacknowledged");
         assert!(receiver.rcvbuf.end > receiver.rcvbuf.initial, "{receiver:?}");
         assert!(receiver.rcvbuf.peak >= receiver.rcvbuf.end);
         assert!(grown.goodput_bps.expect("a goodput") > 1_000_000);

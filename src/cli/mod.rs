@@ -46,7 +46,7 @@ enum Command {
     Show(show::ShowArgs),
     /// Say why the cells of a run are as they are, and what separates the slow ones from the fast ones.
     Explain(explain::ExplainArgs),
-    /// Draw the heatmaps of a run, or the ratio of two runs.
+    /// Draw the heatmaps of a run, the ratio of two runs, distributions, or buffers over time.
     Plot(plot::PlotArgs),
     /// Write the page of a run: one file to open in a browser, with every cell's details.
     Report(plot::ReportArgs),

@@ -107,18 +107,24 @@ pub(super) const CONGESTION_LIMITED: Rule = Rule {
     name: "congestion-limited",
     severity: Severity::Limit,
     about: "Segments of a TCP stream were sent again, slow start has ended, and neither window nor buffers nor processor held the sender up \
-        (each below its own rule's threshold): the congestion window was the limit.",
+        (each below its own rule's threshold), and twice the congestion window fits both buffers: it was the limit.",
     advice: "another congestion control, a longer queue at the link, or less loss",
     source: "RFC 5681; tcp_cwnd_test, net/ipv4/tcp_output.c",
     look: |view| {
         let (waited, busy) = held_up(view, |tcp| Some(tcp.rwnd_limited_ns? + tcp.sndbuf_limited_ns?))?;
-        let (.., tcp) = view.tcp_sender()?;
+        let (_, sender, tcp) = view.tcp_sender()?;
         let again = tcp.retransmits.filter(|&again| again > 0)?;
         let took = view.measurement().elapsed_ns?;
         if at_least(waited, LIMITS, busy) || !at_least(busy, 80, took) || (CPU_BOUND.look)(view).is_some() {
             return None;
         }
         tcp.ssthresh_bytes?;
+        // It was the smallest of the three that bound what is on its way; buffers count the kernel's overhead, about twice the data.
+        let (_, receiver) = view.tcp_receiver()?;
+        let buffers = sender.sndbuf.end?.min(receiver.rcvbuf.end?);
+        if 2 * tcp.cwnd_bytes? > buffers {
+            return None;
+        }
         Some(format!(
             "{} sent again, and the congestion window ({} at the end) was what kept the sender from sending more",
             count(again, "segment was", "segments were"),

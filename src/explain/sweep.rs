@@ -128,8 +128,37 @@ fn common(inside: &[&Axes], outside: &[&Axes]) -> Option<String> {
     if let Some(one) = conditions.iter().find(|condition| excludes(&[condition])) {
         return Some(say(&[one]));
     }
-    conditions.iter().enumerate().find_map(|(index, one)| {
+    let two = conditions.iter().enumerate().find_map(|(index, one)| {
         conditions[index + 1..].iter().find(|other| excludes(&[one, other])).map(|other| say(&[one, other]))
+    });
+    two.or_else(|| names.iter().find_map(|axis| in_two_parts(axis, inside, outside, &all)))
+}
+
+/// Two parts: all cells with some values of an axis, and of the rest those that one or two axes tell apart.
+fn in_two_parts(axis: &str, inside: &[&Axes], outside: &[&Axes], all: &[&Axes]) -> Option<String> {
+    let values =
+        |cells: &[&'_ Axes]| -> BTreeSet<Value> { cells.iter().filter_map(|axes| axes.get(axis)).cloned().collect() };
+    let (within, without) = (values(inside), values(outside));
+    let full: BTreeSet<&Value> = within.difference(&without).collect();
+    let is_full = |axes: &&&Axes| axes.get(axis).is_some_and(|value| full.contains(value));
+    let rest: Vec<&Axes> = inside.iter().filter(|axes| !is_full(axes)).copied().collect();
+    if full.is_empty() || rest.is_empty() {
+        return None;
+    }
+    let whole = describe(&Condition { axis, values: full }, all);
+    let conditions: Vec<Condition<'_>> = rest
+        .first()?
+        .0
+        .iter()
+        .map(|(axis, _)| Condition { axis, values: rest.iter().filter_map(|axes| axes.get(axis)).collect() })
+        .collect();
+    let telling = |chosen: &[&Condition<'_>]| {
+        outside.iter().all(|axes| chosen.iter().any(|condition| !condition.holds(axes)))
+            && inside.iter().all(|axes| chosen.iter().all(|condition| condition.holds(axes)) == rest.contains(axes))
+    };
+    conditions.iter().enumerate().find_map(|(index, one)| {
+        let other = conditions[index + 1..].iter().find(|other| telling(&[one, other]))?;
+        Some(format!("{whole}, or {} and {}", describe(one, all), describe(other, all)))
     })
 }
 

@@ -22,7 +22,7 @@ mod over_time;
 mod png;
 mod ratio;
 pub(crate) mod repeats;
-mod scale;
+pub(crate) mod scale;
 mod sheet;
 pub(crate) mod space;
 pub(crate) mod text;

@@ -10,7 +10,7 @@ use super::repeats::{by_cell, float};
 use super::scale::Scale;
 use super::sheet::{Legend, MARGIN, Sheet, line_colour};
 use super::space::Space;
-use super::text::{fit, width};
+use super::text::{width, wrap};
 use super::tracks::{self, Kind, Track, Tracks};
 use super::unit::Unit;
 use crate::record::{Manifest, Record};
@@ -25,9 +25,9 @@ const LETTERS: f64 = 11.0;
 const LEFT: i32 = 62;
 const GAP: i32 = 22;
 /// Above each panel, for its title.
-const TITLE: i32 = 24;
+const TITLE: i32 = 28;
 /// Beneath the lower panel, for times.
-const BENEATH: i32 = 44;
+const BENEATH: i32 = 56;
 
 /// A cell that is drawn.
 struct Drawn {
@@ -78,7 +78,8 @@ pub fn over_time(
     let kinds: Vec<Kind> =
         Kind::ALL.into_iter().filter(|kind| blocks.iter().any(|b| b.tracks.kinds().any(|k| k == *kind))).collect();
     let sheet = sheet(manifest, cells, &space, &kinds, &blocks, (chosen.is_empty(), lacking), options);
-    let columns = blocks.len().min(MAX_COLUMNS);
+    // Four are two by two.
+    let columns = if blocks.len() == 4 { 2 } else { blocks.len().min(MAX_COLUMNS) };
     let (w, h) = match columns {
         1 => (860, 210),
         2 => (470, 180),
@@ -87,26 +88,27 @@ pub fn over_time(
     let across = MARGIN + count(columns) * (LEFT + w + GAP) - GAP + MARGIN;
     let laid = sheet.lay(across);
     let top = laid.head();
-    let block = TITLE + 2 * (TITLE + h) + BENEATH;
+    let names: Vec<Vec<String>> =
+        blocks.iter().map(|block| wrap(&block.name, 12.0 * 1.12, f64::from(w + LEFT - 10), 2)).collect();
+    let head = 17 * count(names.iter().map(Vec::len).max().unwrap_or(1)) + 4;
+    let block = head + 2 * (TITLE + h) + BENEATH;
     let rows = count(blocks.len().div_ceil(columns));
     let size = (i64::from(across), i64::from(top + rows * block + laid.foot()));
-    let last = blocks.iter().map(|block| block.tracks.extent().0).max().unwrap_or(0);
-    let time = Scale { low: 0.0, high: float(last.max(1)), log: false };
+    let time = tracks::time_scale(blocks.iter().map(|block| block.tracks.last()).max().unwrap_or(0));
     picture(size, options.theme, (&sheet.title, &sheet.facts.join(", ")), |canvas| {
         laid.draw_head(canvas);
         for (index, drawn) in blocks.iter().enumerate() {
             let x = MARGIN + LEFT + count(index % columns) * (LEFT + w + GAP);
             let y = top + count(index / columns) * block;
             let text = canvas.palette.text;
-            let shown = fit(&drawn.name, 12.0 * 1.12, f64::from(w + LEFT - 10));
-            canvas.text((x - LEFT + 8, y + 8), &shown, Type::new(12.0, text).bold());
-            // Both ends on one scale, so that they can be compared.
-            let bytes = Scale { low: 0.0, high: float(drawn.tracks.extent().1.max(1)) * 1.06, log: false };
-            for (place, track) in drawn.tracks.ends.iter().enumerate() {
-                let area = Area { x, y: y + TITLE + TITLE + count(place) * (TITLE + h), w, h };
-                panel(canvas, track, area, (&time, &bytes), &kinds);
+            for (line, name) in names.get(index).into_iter().flatten().enumerate() {
+                canvas.text((x - LEFT, y + 8 + 17 * count(line)), name, Type::new(12.0, text).bold());
             }
-            times(canvas, &time, Area { x, y: y + TITLE + 2 * (TITLE + h), w, h: 0 });
+            for (place, track) in drawn.tracks.ends.iter().enumerate() {
+                let area = Area { x, y: y + head + TITLE + count(place) * (TITLE + h), w, h };
+                panel(canvas, track, area, &time, &kinds);
+            }
+            times(canvas, &time, Area { x, y: y + head + 2 * (TITLE + h), w, h: 0 });
         }
         laid.draw_foot(canvas, top + rows * block);
     })
@@ -129,6 +131,7 @@ fn sheet(
         _ => "The first measured repeat of each cell".to_owned(),
     };
     let which = if automatic && cells.len() > 1 { " of the cell whose buffers changed most" } else { "" };
+    let heard = blocks.iter().any(|block| block.tracks.heard);
     let windows = kinds.iter().any(|kind| matches!(kind, Kind::Window | Kind::Congestion));
     let mut notes = vec![
         "Size and use are the kernel's memory, with its own overhead for each packet (SO_MEMINFO)".to_owned()
@@ -136,6 +139,12 @@ fn sheet(
         "Each end looks at its socket between its own calls: what happens while it sleeps in one is not seen."
             .to_owned(),
     ];
+    if heard {
+        notes.push(
+            "Kernels before 6.2 do not tell the window that an end advertises: drawn is what its peer heard."
+                .to_owned(),
+        );
+    }
     if lacking > 0 {
         let have = if lacking == 1 { "cell has" } else { "cells have" };
         notes.push(format!("{lacking} chosen {have} no samples."));
@@ -153,7 +162,8 @@ fn sheet(
 }
 
 /// One end: its grid, and its lines over it.
-fn panel(canvas: &mut Canvas<'_>, track: &Track, area: Area, (time, bytes): (&Scale, &Scale), kinds: &[Kind]) {
+fn panel(canvas: &mut Canvas<'_>, track: &Track, area: Area, time: &Scale, kinds: &[Kind]) {
+    let bytes = track.scale();
     let (rule, text, muted) = (canvas.palette.rule, canvas.palette.text, canvas.palette.muted);
     let Area { x, y, w, h } = area;
     canvas.text((x, y - 9), track.title, Type::new(LETTERS, muted));
@@ -161,7 +171,9 @@ fn panel(canvas: &mut Canvas<'_>, track: &Track, area: Area, (time, bytes): (&Sc
         let across = px(time.place(float(*instant)) * f64::from(w));
         (x + across, y + h - px(bytes.place(float(*size)) * f64::from(h)))
     };
-    for (value, label) in bytes.ticks(Unit::Bytes, 4) {
+    let silent = track.lines.iter().all(|(_, points)| points.is_empty());
+    let sizes = if silent { Vec::new() } else { bytes.ticks(Unit::Bytes, 4) };
+    for (value, label) in sizes {
         let level = y + h - px(bytes.place(value) * f64::from(h));
         canvas.line((x, level), (x + w, level), rule, 1);
         canvas.text((x - 6, level), &label, Type::new(LETTERS, text).end());
@@ -171,7 +183,7 @@ fn panel(canvas: &mut Canvas<'_>, track: &Track, area: Area, (time, bytes): (&Sc
         canvas.line((place, y), (place, y + h), rule, 1);
     }
     canvas.line((x, y + h), (x + w, y + h), muted, 1);
-    if track.lines.iter().all(|(_, points)| points.is_empty()) {
+    if silent {
         canvas.text((x + w / 2, y + h / 2), "no samples of this end", Type::new(LETTERS, muted).middle());
     }
     // What is in use jumps up and down: it lies beneath the others.

@@ -46,6 +46,20 @@ impl CellFigure {
     }
 }
 
+impl CellFigure {
+    /// Of the figure by the median, the one by another statistic. `None` for the mean, which it does not tell, and where the
+    /// repeats are too few.
+    pub(crate) fn with(self, stat: Stat) -> Option<Self> {
+        match stat {
+            Stat::Median => Some(self),
+            Stat::Min => Some(Self { value: self.low, ..self }),
+            Stat::Max => Some(Self { value: self.high, ..self }),
+            Stat::Mean => None,
+            Stat::Spread => self.spread.map(|spread| Self { value: spread, low: spread, high: spread, ..self }),
+        }
+    }
+}
+
 /// What the statistic of a metric is written in.
 pub(crate) const fn unit(metric: Metric, stat: Stat) -> Unit {
     match stat {

@@ -2,7 +2,9 @@
 //! that sends, of one repeat.
 
 use super::facts;
-use crate::measurement::{End, Outcome};
+use super::repeats::float;
+use super::scale::Scale;
+use crate::measurement::{End, Outcome, Samples};
 use crate::record::{Manifest, Record};
 use crate::stats::CellSummary;
 
@@ -13,9 +15,9 @@ pub(crate) enum Kind {
     Size,
     /// What is in it.
     Used,
-    /// The window that the receiver offers: as it says at its own end, as it was heard at the other.
+    /// The window that this end offers to the other.
     Window,
-    /// The congestion window of the sender.
+    /// The congestion window, of the end that sends.
     Congestion,
 }
 
@@ -26,7 +28,7 @@ impl Kind {
         match self {
             Self::Size => "size of the buffer",
             Self::Used => "in use",
-            Self::Window => "advertised window of the receiver",
+            Self::Window => "advertised window",
             Self::Congestion => "congestion window",
         }
     }
@@ -47,6 +49,8 @@ pub(crate) struct Track {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tracks {
     pub(crate) repeat: u32,
+    /// Whether a window is the one that the peer heard.
+    pub(super) heard: bool,
     pub(crate) ends: [Track; 2],
 }
 
@@ -61,45 +65,61 @@ pub(crate) fn of(manifest: &Manifest, cell: &CellSummary, repeats: &[&Record]) -
     let (client, server) = (&record.measurement.client, &record.measurement.server);
     let ends = if download {
         [
-            (client, "client receives: receive buffer", Role::Receiver),
-            (server, "server sends: send buffer", Role::Sender),
+            receiver("client receives: receive buffer", client, server),
+            sender("server sends: send buffer", server, client),
         ]
     } else {
         [
-            (server, "server receives: receive buffer", Role::Receiver),
-            (client, "client sends: send buffer", Role::Sender),
+            receiver("server receives: receive buffer", server, client),
+            sender("client sends: send buffer", client, server),
         ]
     };
-    let ends = ends.map(|(end, title, role)| Track { title, lines: lines(end, role) });
-    Some(Tracks { repeat: record.repeat, ends })
+    let silent = |end: &End| end.samples.as_ref().is_some_and(|samples| samples.rcv_wnd_bytes.is_none());
+    let heard = [client, server].into_iter().any(silent) && ends.iter().any(Track::has_window);
+    Some(Tracks { repeat: record.repeat, heard, ends })
 }
 
-/// What an end does in a stream.
-#[derive(Clone, Copy)]
-enum Role {
-    Receiver,
-    Sender,
+fn receiver(title: &'static str, end: &End, peer: &End) -> Track {
+    Track {
+        title,
+        lines: end.samples.as_ref().map_or_else(Vec::new, |samples| {
+            let own = [(Kind::Size, &samples.rcvbuf_bytes), (Kind::Used, &samples.rcvbuf_used_bytes)];
+            told(samples, own).chain(window(end, peer)).collect()
+        }),
+    }
 }
 
-/// The lines of an end, as far as it tells them.
-fn lines(end: &End, role: Role) -> Vec<(Kind, Points)> {
-    let Some(samples) = &end.samples else { return Vec::new() };
-    let columns = match role {
-        Role::Receiver => [
-            (Kind::Size, &samples.rcvbuf_bytes),
-            (Kind::Used, &samples.rcvbuf_used_bytes),
-            (Kind::Window, &samples.rcv_wnd_bytes),
-            (Kind::Congestion, &None),
-        ],
-        Role::Sender => [
-            (Kind::Size, &samples.sndbuf_bytes),
-            (Kind::Used, &samples.sndbuf_used_bytes),
-            (Kind::Window, &samples.snd_wnd_bytes),
-            (Kind::Congestion, &samples.cwnd_bytes),
-        ],
+fn sender(title: &'static str, end: &End, peer: &End) -> Track {
+    Track {
+        title,
+        lines: end.samples.as_ref().map_or_else(Vec::new, |samples| {
+            let own = [
+                (Kind::Size, &samples.sndbuf_bytes),
+                (Kind::Used, &samples.sndbuf_used_bytes),
+                (Kind::Congestion, &samples.cwnd_bytes),
+            ];
+            told(samples, own).chain(window(end, peer)).collect()
+        }),
+    }
+}
+
+/// Columns as lines, as far as they are told.
+fn told<'a, const N: usize>(
+    samples: &'a Samples,
+    columns: [(Kind, &'a Option<Vec<u64>>); N],
+) -> impl Iterator<Item = (Kind, Points)> + 'a {
+    columns.into_iter().filter_map(|(kind, column)| Some((kind, samples.points(Some(column.as_ref()?)).collect())))
+}
+
+/// The window that an end offers: as it says itself, or where its kernel does not say, as its peer heard it.
+fn window(end: &End, peer: &End) -> Option<(Kind, Points)> {
+    let own =
+        end.samples.as_ref().and_then(|samples| Some(samples.points(Some(samples.rcv_wnd_bytes.as_ref()?)).collect()));
+    let heard = || {
+        let samples = peer.samples.as_ref()?;
+        Some(samples.points(Some(samples.snd_wnd_bytes.as_ref()?)).collect())
     };
-    let told = columns.into_iter().filter(|(_, column)| column.is_some());
-    told.map(|(kind, column)| (kind, samples.points(column.as_ref()).collect())).collect()
+    Some((Kind::Window, own.or_else(heard)?))
 }
 
 fn has(end: &End) -> bool {
@@ -116,10 +136,9 @@ impl Tracks {
         Kind::ALL.into_iter().filter(|kind| self.all().any(|(of, _)| of == kind))
     }
 
-    /// The last instant and the most bytes.
-    pub(crate) fn extent(&self) -> (u64, u64) {
-        let points = || self.all().flat_map(|(_, points)| points);
-        (points().map(|point| point.0).max().unwrap_or(0), points().map(|point| point.1).max().unwrap_or(0))
+    /// The last instant.
+    pub(crate) fn last(&self) -> u64 {
+        self.all().flat_map(|(_, points)| points).map(|point| point.0).max().unwrap_or(0)
     }
 
     /// By how much the size of a buffer changed, at most.
@@ -131,4 +150,21 @@ impl Tracks {
         });
         change.max().unwrap_or(0)
     }
+}
+
+impl Track {
+    fn has_window(&self) -> bool {
+        self.lines.iter().any(|(kind, _)| *kind == Kind::Window)
+    }
+
+    /// The scale of its sizes, from 0 on.
+    pub(crate) fn scale(&self) -> Scale {
+        let most = self.lines.iter().flat_map(|(_, points)| points).map(|point| point.1).max().unwrap_or(0);
+        Scale { low: 0.0, high: float(most.max(1)) * 1.06, log: false }
+    }
+}
+
+/// The scale of instants up to the last one.
+pub(crate) fn time_scale(last: u64) -> Scale {
+    Scale { low: 0.0, high: float(last.max(1)), log: false }
 }

@@ -152,6 +152,7 @@ fn what_limits_a_stream_is_what_the_sender_waited_for() {
     let lossy = TcpFacts { retransmits: Some(9), ssthresh_bytes: Some(14480), cwnd_bytes: Some(28960), ..waits(0, 0) };
     assert!(sentence(&stream(&lossy), "congestion-limited").starts_with("9 segments were sent again"));
     silent(&stream(&TcpFacts { rwnd_limited_ns: Some(450_000_000), ..lossy.clone() }), "congestion-limited");
+    silent(&stream(&TcpFacts { cwnd_bytes: Some(480_736), ..lossy.clone() }), "congestion-limited");
     let mut busy = stream(&lossy);
     (busy.measurement.server.cpu_user_ns, busy.measurement.server.cpu_system_ns) =
         (Some(10_000_000), Some(940_000_000));

@@ -59,6 +59,15 @@ fn two_axes_may_be_needed_and_what_no_two_separate_is_not_named() {
         explained.groups.into_iter().find(|group| group.name == "sctp-retransmission-timeout").expect("a group").rule
     };
     assert_eq!(rule(&records).as_deref(), Some("rcvbuf ≤ 4 KiB and nodelay off"));
+    let stalled = |expired| {
+        let counters = Some(BTreeMap::from([("SctpT3RtxExpireds".to_owned(), expired)]));
+        Some(Evidence { counters, ..Evidence::default() })
+    };
+    let at = |record: &&mut Record| record.axes.get("rcvbuf") == Some(&Value::Int(1024));
+    for record in records.iter_mut().filter(at) {
+        record.measurement.client.evidence = stalled(1);
+    }
+    assert_eq!(rule(&records).as_deref(), Some("rcvbuf 1 KiB, or rcvbuf 4 KiB and nodelay off"));
     let last = records.last_mut().expect("a record");
     last.measurement.client.evidence =
         Some(Evidence { counters: Some(BTreeMap::from([("SctpT3RtxExpireds".to_owned(), 1)])), ..Evidence::default() });
