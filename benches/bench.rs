@@ -28,7 +28,7 @@ fn settings(values: &[(&str, Value)]) -> Settings {
     for (path, value) in values {
         let Some(key) = find(path) else { panic!("{path} is no key") };
         match key.kind.check(value) {
-            Ok(value) => (key.set)(&mut settings, &value),
+            Ok(value) => key.put(&mut settings, &value),
             Err(error) => panic!("{path}: {error:?}"),
         }
     }

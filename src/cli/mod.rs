@@ -8,6 +8,7 @@ mod kernel;
 mod plot;
 mod progress;
 mod run;
+mod schema;
 mod show;
 
 use std::error::Error;
@@ -50,6 +51,8 @@ enum Command {
     Plot(plot::PlotArgs),
     /// Write the page of a run: one file to open in a browser, with every cell's details.
     Report(plot::ReportArgs),
+    /// Print the JSON Schema of a sweep file, so that an editor completes and checks it.
+    Schema(schema::SchemaArgs),
     /// Tell what this machine can do, and what to do about what it cannot.
     Doctor(doctor::DoctorArgs),
     /// Manage the kernels that guests run, and the frozen machines made of them.
@@ -108,6 +111,7 @@ pub fn main() -> ExitCode {
         Command::Explain(arguments) => explain::explain(&arguments),
         Command::Plot(arguments) => plot::plot(&arguments),
         Command::Report(arguments) => plot::report(&arguments),
+        Command::Schema(arguments) => schema::describe(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Kernel(arguments) => kernel::kernel(&arguments),
     };

@@ -3,11 +3,13 @@
 
 mod distribution;
 mod evidence;
+mod link;
 mod option;
 mod samples;
 
 pub use distribution::{Distribution, Recorder};
 pub use evidence::{Evidence, TcpFacts};
+pub use link::{Interface, LinkFacts, PlacementFacts, QueueFacts, Scheduled, SysctlFacts};
 pub use option::{Association, OptionReading, Reading, Zerocopy};
 pub use samples::Samples;
 
@@ -89,12 +91,30 @@ pub struct Measurement {
     pub client: End,
     /// The server's end.
     pub server: End,
+    /// The devices of both ends and their queues, read after the repeat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkFacts>,
+    /// Where the cell sets any sysctl: those, and all that bear on buffers, read in the server's namespace before the workload.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub sysctls: BTreeMap<String, SysctlFacts>,
+    /// How the two threads were scheduled, where the cell says anything of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<PlacementFacts>,
 }
 
 impl Measurement {
     /// A repeat without figures.
     pub fn without_figures(outcome: Outcome, reason: impl Into<String>) -> Self {
         Self { outcome, reason: Some(reason.into()), ..Self::default() }
+    }
+
+    /// Takes the figures back, and says why. What the ends and the link were stays.
+    pub fn void(&mut self, outcome: Outcome, reason: impl Into<String>) {
+        self.outcome = outcome;
+        self.reason = Some(reason.into());
+        self.completion_ns = None;
+        self.goodput_bps = None;
+        self.chunk_latency_ns = None;
     }
 }
 

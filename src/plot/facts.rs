@@ -35,7 +35,7 @@ fn off_axis(manifest: &Manifest, key: &Key) -> Option<Value> {
     let stored = manifest.sweep.resolved.get("fixed").and_then(|fixed| fixed.get(key.path));
     match stored.and_then(|value| serde_json::from_value::<Value>(value.clone()).ok()) {
         Some(value) => Some(value),
-        None => Some((key.get?)(&Settings::default())),
+        None => key.read(&Settings::default()),
     }
 }
 

@@ -163,6 +163,9 @@ pub fn execute(
     let left = total.saturating_sub(completed.len());
     writer.probe_room(RECORD_BYTES * left as u64)?;
     tell(Progress::Opened { dir: writer.dir(), done: completed.len(), total });
+    for warning in request.plan.warnings() {
+        tell(Progress::Note(warning));
+    }
     let mut session = Session {
         request,
         resumed: matches!(request.destination, Destination::Resume(_)),

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::backend::fake::Fake;
 use crate::backend::guest::kernel::{self, ImageName, Kernel, KernelStore};
 use crate::backend::guest::{Accelerator, Guest, GuestOptions, Qemu, probe_kvm};
-use crate::backend::native::Native;
+use crate::backend::native::{self, Native};
 use crate::backend::{Backend, BackendError, Parallel};
 use crate::plan::Cell;
 use crate::settings::{Clock, Settings};
@@ -113,13 +113,14 @@ fn host_lacks(settings: &[&Settings], choice: &Choice) -> Option<String> {
             (kind, *settings)
         })
         .collect();
-    kinds.values().find_map(|settings| match workload::probe(settings) {
+    let socket = kinds.values().find_map(|settings| match workload::probe(settings) {
         Ok(()) => None,
         Err(workload::Failure::NoProtocol { protocol, error }) => {
             Some(format!("no {} in its kernel ({error})", protocol.name().to_uppercase()))
         }
         Err(failure) => Some(failure.to_string()),
-    })
+    });
+    socket.or_else(|| native::lack(settings))
 }
 
 /// A machine that is ready to run cells.

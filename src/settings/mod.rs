@@ -6,18 +6,25 @@
 mod axes;
 mod keys;
 mod kind;
+mod link;
 mod option;
+mod presets;
 mod shape;
+mod sysctl;
 mod value;
 
 pub use axes::Axes;
+pub(crate) use keys::narrow;
 pub use keys::{
-    KEYS, Key, MAX_BUFFER, MAX_BURSTS, MAX_CHUNK_SIZE, MAX_CHUNKS, MAX_DURATION, MAX_MTU, MAX_PAUSE, MAX_STREAM_BYTES,
-    OPTIONS, canonical, find, names,
+    KEYS, Key, MAX_BUFFER, MAX_BURSTS, MAX_CHUNK_SIZE, MAX_CHUNKS, MAX_DELAY, MAX_DURATION, MAX_MTU, MAX_OVERHEAD,
+    MAX_PAUSE, MAX_PROCESSOR, MAX_QUEUE, MAX_RATE, MAX_SEGMENTS, MAX_STREAM_BYTES, OPTIONS, canonical, find, names,
 };
 pub(crate) use kind::nearest;
 pub use kind::{Kind, Limit, Rejection};
+pub use link::{LinkEnd, NETEM_LIMIT, Qdisc, Queue};
 pub use option::{Carries, SocketOption};
+pub use presets::{PRESETS, Preset};
+pub use sysctl::Sysctls;
 pub use value::Value;
 
 use std::collections::BTreeMap;
@@ -136,6 +143,22 @@ choice! {
     }
 }
 
+choice! {
+    /// How a thread is scheduled (`sched(7)`).
+    Policy {
+        /// As the program itself is.
+        #[default] Default = "default",
+        /// `SCHED_OTHER`: time shared.
+        Other = "other",
+        /// `SCHED_BATCH`: time shared, and taken for one that computes.
+        Batch = "batch",
+        /// `SCHED_FIFO`: runs until it waits.
+        Fifo = "fifo",
+        /// `SCHED_RR`: the same with turns.
+        Rr = "rr",
+    }
+}
+
 /// Everything that decides a cell. The timeout, the number of repeats and their order do not: they belong to the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
@@ -149,6 +172,23 @@ pub struct Settings {
     pub client: Socket,
     /// Socket options of the server's end.
     pub server: Socket,
+    /// Sysctls of both ends' namespaces.
+    #[serde(default)]
+    pub sysctls: Sysctls,
+    /// Which processor runs what.
+    #[serde(default)]
+    pub placement: Placement,
+}
+
+/// Which processor runs what, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// The processor that the client's thread is kept on, or `None` where the scheduler decides.
+    pub client_cpu: Option<u32>,
+    /// The same for the server's.
+    pub server_cpu: Option<u32>,
+    /// How both are scheduled.
+    pub policy: Policy,
 }
 
 /// Where a cell runs.
@@ -175,6 +215,12 @@ pub struct Link {
     pub family: Family,
     /// Largest packet in bytes, or `None` for the kernel's own (1500 on veth, 65536 on loopback).
     pub mtu: Option<u32>,
+    /// What the client sends through.
+    #[serde(default)]
+    pub client: LinkEnd,
+    /// What the server sends through.
+    #[serde(default)]
+    pub server: LinkEnd,
 }
 
 /// What the two ends do.
@@ -381,6 +427,7 @@ impl Settings {
                 "make `omit` shorter than `duration`",
             );
         }
+        self.link.conflicts(&mut add);
         if let Some(mtu) = self.link.mtu
             && self.link.family == Family::Ipv6
             && mtu < 1280

@@ -142,7 +142,7 @@ mod tests {
         let mut settings = Settings::default();
         for (path, value) in values {
             let key = find(path).expect("a key");
-            (key.set)(&mut settings, &key.kind.check(value).expect("a fitting value"));
+            key.put(&mut settings, &key.kind.check(value).expect("a fitting value"));
         }
         let set = |path: &str| values.iter().any(|(key, _)| *key == path);
         settings.conflicts(&set).into_iter().map(|conflict| conflict.message).collect()

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{Kind, Limit, Value};
+use crate::settings::{Kind, Limit, Value, narrow};
 use crate::units::{Span, choice};
 
 /// Most repeats of a cell.
@@ -61,11 +61,6 @@ pub struct RunKey {
     pub set: fn(&mut RunOptions, &Value),
     /// Reads the value back.
     pub get: fn(&RunOptions) -> Value,
-}
-
-/// A checked number as 32 bits. The kind's limit keeps it in range.
-fn narrow(value: &Value) -> u32 {
-    value.int().and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX)
 }
 
 /// All options of `[run]`, in the order in which documentation lists them.

@@ -4,6 +4,7 @@
 //! means for a cell is decided above. Imports `units` only.
 
 pub mod clock;
+pub mod device;
 pub mod file;
 pub mod guest;
 pub mod namespace;

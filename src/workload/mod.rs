@@ -187,13 +187,10 @@ pub fn conclude(client: Report, server: Report) -> Measurement {
         setup_ns: None,
         client: client.end,
         server: server.end,
+        ..Measurement::default()
     };
     if let Some(failure) = failure {
-        measurement.outcome = failure.outcome();
-        measurement.reason = Some(failure.to_string());
-        measurement.completion_ns = None;
-        measurement.goodput_bps = None;
-        measurement.chunk_latency_ns = None;
+        measurement.void(failure.outcome(), failure.to_string());
     }
     measurement
 }

@@ -13,7 +13,7 @@ pub fn settings(values: &[(&str, Value)]) -> Settings {
     let mut settings = Settings::default();
     for (path, value) in values {
         let key = find(path).expect("a key");
-        (key.set)(&mut settings, &key.kind.check(value).expect("a fitting value"));
+        key.put(&mut settings, &key.kind.check(value).expect("a fitting value"));
     }
     settings
 }
