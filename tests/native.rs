@@ -1,33 +1,11 @@
 //! The native backend on the kernel that the tests run on.
 
-use std::sync::atomic::AtomicBool;
+mod common;
 
-use sweep::backend::Job;
+use common::cells::{measure, word};
 use sweep::backend::native::Native;
-use sweep::measurement::{End, Measurement, Outcome, Samples, Verdict};
-use sweep::settings::{Settings, Value, find};
-use sweep::units::Span;
-
-/// Settings from paths and values.
-fn settings(values: &[(&str, Value)]) -> Settings {
-    let mut settings = Settings::default();
-    for (path, value) in values {
-        let key = find(path).expect("a key");
-        key.put(&mut settings, &key.kind.check(value).expect("a fitting value"));
-    }
-    settings
-}
-
-fn word(text: &str) -> Value {
-    Value::Text(text.to_owned())
-}
-
-/// One repeat, on this kernel.
-fn measure(values: &[(&str, Value)], timeout_ms: u64) -> Measurement {
-    let native = Native::new("for a test").expect("tests run as root, or where user namespaces are allowed");
-    let job = Job { settings: settings(values), timeout: Span(timeout_ms * 1_000_000), phase: Span(0), evidence: true };
-    native.measure(&job, &AtomicBool::new(false))
-}
+use sweep::measurement::{End, Outcome, Samples, Verdict};
+use sweep::settings::Value;
 
 #[test]
 fn an_echo_is_measured_on_every_topology_and_family() {

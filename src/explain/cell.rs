@@ -35,7 +35,9 @@ pub fn explain(repeats: &[&Record], sysctls: &BTreeMap<String, String>) -> CellF
     let mut seen: Vec<&Record> = repeats
         .iter()
         .copied()
-        .filter(|record| matches!(record.measurement.outcome, Outcome::Measured | Outcome::TimedOut))
+        .filter(|record| {
+            matches!(record.measurement.outcome, Outcome::Measured | Outcome::Incomplete | Outcome::TimedOut)
+        })
         .collect();
     // By what they took, so that the one in the middle speaks for the cell. Time-outs took longest.
     seen.sort_by_key(|record| {

@@ -4,11 +4,13 @@
 mod distribution;
 mod evidence;
 mod link;
+mod option;
 mod samples;
 
 pub use distribution::{Distribution, Recorder};
 pub use evidence::{Evidence, TcpFacts};
 pub use link::{Interface, LinkFacts, PlacementFacts, QueueFacts, Scheduled, SysctlFacts};
+pub use option::{Association, OptionReading, Reading, Zerocopy};
 pub use samples::Samples;
 
 use std::collections::BTreeMap;
@@ -22,6 +24,8 @@ choice! {
     Outcome {
         /// It ran to its end and the figures stand.
         Measured = "measured",
+        /// It ran to its end and chunks of a burst were lost on the way; how many is told.
+        Incomplete = "incomplete",
         /// Its deadline passed; what had arrived until then is told.
         TimedOut = "timed-out",
         /// The kernel refused the combination.
@@ -66,6 +70,16 @@ pub struct Measurement {
     pub goodput_bps: Option<u64>,
     /// Application bytes that arrived: echoes at the client, or a stream at its receiver. Known for time-outs too.
     pub delivered_bytes: Option<u64>,
+    /// UDP only: chunks that were sent and of which nothing came: no echo, or for a stream no arrival.
+    pub lost_chunks: Option<u64>,
+    /// UDP only: arrivals of a chunk that had arrived before.
+    pub duplicated_chunks: Option<u64>,
+    /// The stream that ran beside an echo, where one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Box<Beside>>,
+    /// What a reader of the figures has to know, such as that MPTCP fell back to TCP.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
     /// Each chunk's own round trip, echo only.
     pub chunk_latency_ns: Option<Distribution>,
     /// From the client's start, when namespaces and link stood, to the end of both ends: what the repeat covers of its
@@ -104,6 +118,20 @@ impl Measurement {
     }
 }
 
+/// A stream that ran beside an echo on a connection of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Beside {
+    /// Application bits per second that arrived, from the first arrival to the last.
+    pub goodput_bps: Option<u64>,
+    /// Application bytes that arrived.
+    pub delivered_bytes: Option<u64>,
+    /// The client's end.
+    pub client: End,
+    /// The server's end.
+    pub server: End,
+}
+
 /// What one end of the connection was given and used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -114,6 +142,18 @@ pub struct End {
     pub sndbuf: Buffer,
     /// The no-delay switch.
     pub nodelay: Switch,
+    /// Other socket options that were asked for, by the path of their key below `socket`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, OptionReading>,
+    /// SCTP only: the association at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub association: Option<Box<Association>>,
+    /// MPTCP only: whether this end's connection had fallen back to TCP at the end (`MPTCP_INFO`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fell_back: Option<bool>,
+    /// What became of sends in place, where the workload makes them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zerocopy: Option<Zerocopy>,
     /// CPU time of this end's thread in user mode, from before the first send to after the last arrival.
     pub cpu_user_ns: Option<u64>,
     /// The same in the kernel.

@@ -152,8 +152,7 @@ pub(crate) mod tests {
             cpu_system_ns: Some(340_000),
             voluntary_switches: Some(40),
             involuntary_switches: None,
-            evidence: None,
-            samples: None,
+            ..End::default()
         };
         Record {
             format: FORMAT,

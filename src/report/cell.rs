@@ -6,7 +6,7 @@ use super::table::{figure, plain_table};
 use super::why;
 use super::words::{MISSING, both, buffer, clock, kernel, or_dash, outcome, percent, rate, size, span};
 use crate::explain::CellFindings;
-use crate::measurement::{End, Measurement, Switch};
+use crate::measurement::{Association, End, Measurement, OptionReading, Reading, Switch, Zerocopy};
 use crate::record::Record;
 use crate::stats::{BufferSummary, CellSummary, Figures};
 
@@ -45,6 +45,14 @@ pub fn show_cell(summary: &CellSummary, repeats: &[&Record], found: &CellFinding
     ] {
         lines.push(format!("{label}: {}", both(client, server).replace('\n', "; ")));
     }
+    if let Some(record) = repeats.first() {
+        for (name, end) in [("client", &record.measurement.client), ("server", &record.measurement.server)] {
+            lines.extend(extras(name, end));
+        }
+    }
+    if let Some(lost) = summary.lost_chunks {
+        lines.push(format!("lost chunks: median {}, {} to {}", lost.median, lost.min, lost.max));
+    }
     lines.extend([String::new(), figures_of(repeats, width), String::new(), ends_of(repeats, width), String::new()]);
     if found.repeats > 0 {
         lines.push(why::findings(found));
@@ -53,6 +61,37 @@ pub fn show_cell(summary: &CellSummary, repeats: &[&Record], found: &CellFinding
         lines.push(counters);
     }
     lines.join("\n")
+}
+
+/// Options of one end of the first repeat, and what its protocol knew of the connection.
+fn extras(name: &str, end: &End) -> Vec<String> {
+    let shown = |reading: &Option<Reading>| reading.as_ref().map_or_else(|| MISSING.to_owned(), ToString::to_string);
+    let mut lines: Vec<String> = end
+        .options
+        .iter()
+        .map(|(option, OptionReading { asked, given, end })| {
+            format!("{name} {option}: {asked} → {} → {}", shown(given), shown(end))
+        })
+        .collect();
+    if let Some(Zerocopy { sends, completed, copied }) = end.zerocopy {
+        lines.push(format!(
+            "{name} sends in place: {sends}, of which {completed} completed and {copied} copied after all"
+        ));
+    }
+    if let Some(association) = &end.association {
+        let Association { retransmitted_chunks, sacks_out, cwnd_bytes, peer_rwnd_bytes, rto_ns, .. } =
+            association.as_ref();
+        let count = |figure: &Option<u64>| or_dash(*figure, |count| count.to_string());
+        lines.push(format!(
+            "{name} association: {} chunks sent again, {} acknowledgements sent, congestion window {}, peer's window {}, retransmission timeout {}",
+            count(retransmitted_chunks),
+            count(sacks_out),
+            size(*cwnd_bytes),
+            size(*peer_rwnd_bytes),
+            span(*rto_ns)
+        ));
+    }
+    lines
 }
 
 /// Completion, goodput and quantiles of chunk latency: a line for each repeat.
@@ -117,7 +156,7 @@ fn ends_of(repeats: &[&Record], width: Option<u16>) -> String {
     );
     for record in repeats {
         for (name, end) in [("client", &record.measurement.client), ("server", &record.measurement.server)] {
-            // Samples are drawn, not listed, and evidence has a list of its own.
+            // Samples are drawn, not listed; options and evidence have lists of their own.
             let End {
                 rcvbuf,
                 sndbuf,
@@ -126,8 +165,7 @@ fn ends_of(repeats: &[&Record], width: Option<u16>) -> String {
                 cpu_system_ns,
                 voluntary_switches,
                 involuntary_switches,
-                evidence: _,
-                samples: _,
+                ..
             } = end;
             let of_one = |shown| buffer(&BufferSummary { buffer: shown, differs: false });
             let switches =

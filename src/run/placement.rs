@@ -104,10 +104,14 @@ fn host_lacks(settings: &[&Settings], choice: &Choice) -> Option<String> {
     if let Some(refused) = &choice.native_refused {
         return Some(refused.clone());
     }
-    // One probe for each kind of socket.
+    // One probe for each kind of socket and set of options.
     let kinds: BTreeMap<_, &Settings> = settings
         .iter()
-        .map(|settings| ((settings.workload.protocol, settings.workload.style, settings.link.family), *settings))
+        .map(|settings| {
+            let Settings { workload, link, client, server, .. } = settings;
+            let kind = (workload.protocol, workload.style, link.family, &client.options, &server.options);
+            (kind, *settings)
+        })
         .collect();
     let socket = kinds.values().find_map(|settings| match workload::probe(settings) {
         Ok(()) => None,

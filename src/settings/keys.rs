@@ -13,6 +13,28 @@ use super::presets::{self, Preset};
 use super::sysctl;
 use super::{Clock, Direction, Family, Kind, Limit, Protocol, Settings, Socket, Style, Topology, Value, Work};
 
+/// The words of a choice, by its own table of names.
+macro_rules! choice_key {
+    ($path:literal, $about:literal, $choice:ident, $($field:ident).+) => {
+        Key {
+            path: $path,
+            short: None,
+            kind: Kind::Choice($choice::NAMES),
+            about: $about,
+            set: |settings, value| {
+                settings.$($field).+ = value.text().and_then($choice::named).unwrap_or_default();
+            },
+            get: Some(|settings| Value::Text(settings.$($field).+.name().to_owned())),
+        }
+    };
+}
+
+mod option;
+mod shape;
+
+pub use option::OPTIONS;
+pub use shape::MAX_PAUSE;
+
 /// One thing that can be set, on its own or as an axis.
 #[derive(Debug)]
 pub struct Key {
@@ -104,22 +126,6 @@ fn or_default<T>(option: Option<T>, show: impl Fn(T) -> Value) -> Value {
 /// A checked number as 32 bits. The kind's limit keeps it in range.
 pub(crate) fn narrow(value: &Value) -> u32 {
     value.int().and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX)
-}
-
-/// The words of a choice, by its own table of names.
-macro_rules! choice_key {
-    ($path:literal, $about:literal, $choice:ident, $($field:ident).+) => {
-        Key {
-            path: $path,
-            short: None,
-            kind: Kind::Choice($choice::NAMES),
-            about: $about,
-            set: |settings, value| {
-                settings.$($field).+ = value.text().and_then($choice::named).unwrap_or_default();
-            },
-            get: Some(|settings| Value::Text(settings.$($field).+.name().to_owned())),
-        }
-    };
 }
 
 /// One socket option as three keys: both ends, the client's, the server's.
@@ -257,7 +263,7 @@ const WORKLOAD: [Key; 11] = [
     Key {
         path: "workload.duration",
         short: None,
-        kind: Kind::Span { min: 1_000_000, limit: MAX_DURATION },
+        kind: Kind::Span { min: 1_000_000, limit: MAX_DURATION, or_default: false },
         about: "stream only: how long the sender sends (1s where neither this nor bytes is given)",
         set: |settings, value| settings.workload.duration = value.text().and_then(|text| text.parse().ok()),
         // The default written out is the same cell as the default left out.
@@ -274,7 +280,7 @@ const WORKLOAD: [Key; 11] = [
     Key {
         path: "workload.omit",
         short: None,
-        kind: Kind::Span { min: 0, limit: MAX_DURATION },
+        kind: Kind::Span { min: 0, limit: MAX_DURATION, or_default: false },
         about: "stream only: time from the first arrival that is left out of the goodput",
         set: |settings, value| {
             settings.workload.omit = value.text().and_then(|text| text.parse().ok()).unwrap_or(Span(0));
@@ -344,9 +350,12 @@ pub static KEYS: &[&[Key]] = &[
     &link::TX_CHECKSUM,
     &link::RX_CHECKSUM,
     &WORKLOAD,
+    &shape::SHAPE,
     &RCVBUF,
     &SNDBUF,
     &NODELAY,
+    &option::SET_AT_KEYS,
+    option::OPTION_KEYS,
     &placement::PLACEMENT,
 ];
 

@@ -47,6 +47,8 @@ pub enum Kind {
         min: u64,
         /// Largest value allowed, in nanoseconds.
         limit: Limit,
+        /// Whether `"default"` is a value.
+        or_default: bool,
     },
     /// Text with a unit of rate, or `"default"`.
     Rate {
@@ -108,7 +110,7 @@ impl Kind {
                 })?;
                 within(bytes, *min, *limit, exact_size).map(|()| Value::Int(bytes))
             }
-            (Self::Span { min, limit }, Value::Text(text)) => {
+            (Self::Span { min, limit, .. }, Value::Text(text)) => {
                 let span: Span = text.parse().map_err(|error: crate::units::ParseSpanError| {
                     Rejection::new(error.to_string(), self.expected())
                 })?;
@@ -158,6 +160,7 @@ impl Kind {
             Self::Switch { or_default: true }
                 | Self::Count { or_default: true, .. }
                 | Self::Size { or_default: true, .. }
+                | Self::Span { or_default: true, .. }
                 | Self::Rate { .. }
                 | Self::Sysctl
         )
@@ -168,7 +171,7 @@ impl Kind {
         match *self {
             Self::Count { limit, .. } => Some(Self::Count { min: 1, limit, or_default: false }),
             Self::Size { limit, .. } => Some(Self::Size { min: 1, limit, or_default: false }),
-            Self::Span { limit, .. } => Some(Self::Span { min: 1, limit }),
+            Self::Span { limit, .. } => Some(Self::Span { min: 1, limit, or_default: false }),
             _ => None,
         }
     }
@@ -219,7 +222,7 @@ impl Kind {
                 )
             }
             Self::Span { limit, .. } => {
-                format!("write a span of time up to {}, such as \"180s\" or \"10ms\"", Span(limit.max).exact())
+                format!("write a span of time up to {}, such as \"180s\" or \"10ms\"{default}", Span(limit.max).exact())
             }
             Self::Rate { min, limit } => format!(
                 "write a rate from {} to {}, such as \"100Mbit/s\"{default}",

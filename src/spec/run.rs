@@ -81,7 +81,7 @@ pub static RUN_KEYS: &[RunKey] = &[
     },
     RunKey {
         path: "run.timeout",
-        kind: Kind::Span { min: MIN_TIMEOUT, limit: MAX_TIMEOUT },
+        kind: Kind::Span { min: MIN_TIMEOUT, limit: MAX_TIMEOUT, or_default: false },
         about: "longest time that one repeat may take; one that takes longer is recorded as timed out",
         set: |run, value| {
             if let Some(timeout) = value.text().and_then(|text| text.parse().ok()) {

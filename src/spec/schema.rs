@@ -26,7 +26,7 @@ fn keys() -> impl Iterator<Item = &'static Key> {
 
 /// The JSON Schema of a sweep file.
 pub fn schema() -> Json {
-    let values = keys().map(|key| (key.path, described(&key.kind, key.about, default(key).as_ref())));
+    let values = keys().filter(|key| both_ends(key).is_none()).map(|key| (key.path, described(&key.kind, key.about, default(key).as_ref())));
     let runs = RUN_KEYS
         .iter()
         .map(|key| (key.path, described(&key.kind, key.about, Some(&(key.get)(&RunOptions::default())))));
@@ -84,7 +84,7 @@ pub fn schema() -> Json {
     let sysctl = value(&Kind::Sysctl);
     let list = json!({ "type": "array", "minItems": 1, "items": sysctl });
     let collect = |schemas: &dyn Fn(&Key) -> Json, sysctl: Json| -> Map<String, Json> {
-        let all = keys().map(|key| (key.path.to_owned(), schemas(key)));
+        let all = keys().filter(|key| both_ends(key).is_none()).map(|key| (key.path.to_owned(), schemas(key)));
         all.chain([("sysctl".to_owned(), sysctl)]).collect()
     };
     json!({
@@ -142,8 +142,15 @@ fn named(group: &str) -> Json {
     })
 }
 
+/// The schema of a key: that of the key for both ends, where it is for one of them and takes the same.
 fn reference(group: &str, key: &Key) -> Json {
-    json!({ "$ref": format!("#/$defs/{group}/{}", key.path) })
+    json!({ "$ref": format!("#/$defs/{group}/{}", both_ends(key).unwrap_or(key.path)) })
+}
+
+/// The key for both ends that a key for one of them belongs to.
+fn both_ends(key: &Key) -> Option<&'static str> {
+    let path = key.path.replacen(".client.", ".", 1).replacen(".server.", ".", 1);
+    keys().find(|other| path != key.path && other.path == path && other.kind == key.kind).map(|other| other.path)
 }
 
 /// Puts the schema of a dotted path where its tables are.

@@ -77,7 +77,7 @@ mod tests {
     use crate::settings::{Kind, Limit, Value, find};
     use crate::spec::raw::Typed;
 
-    const SPAN: Kind = Kind::Span { min: 0, limit: Limit { name: "MAX", max: u64::MAX } };
+    const SPAN: Kind = Kind::Span { min: 0, limit: Limit { name: "MAX", max: u64::MAX }, or_default: false };
 
     #[test]
     fn what_toml_has_beyond_our_values_is_refused_in_words() {

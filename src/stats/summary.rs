@@ -41,8 +41,14 @@ pub struct CellSummary {
     pub client: EndSummary,
     /// Buffers of the server's end.
     pub server: EndSummary,
+    /// Chunks lost, in the repeats that tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_chunks: Option<Figures>,
     /// Why repeats were not measured, each reason once, the most frequent first.
     pub reasons: Vec<Reason>,
+    /// What a reader of the figures has to know, each remark once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
 }
 
 /// How many repeats ended in which way.
@@ -50,6 +56,8 @@ pub struct CellSummary {
 pub struct Counts {
     /// Those whose figures stand.
     pub measured: u32,
+    /// Those that lost chunks of a burst.
+    pub incomplete: u32,
     /// Those that ran into their deadline.
     pub timed_out: u32,
     /// Those whose combination the kernel refused.
@@ -63,13 +71,14 @@ pub struct Counts {
 impl Counts {
     /// All repeats.
     pub const fn total(&self) -> u32 {
-        self.measured + self.timed_out + self.invalid + self.skipped + self.failed
+        self.measured + self.incomplete + self.timed_out + self.invalid + self.skipped + self.failed
     }
 
     /// Those that ended in that way.
     pub const fn of(&self, outcome: Outcome) -> u32 {
         match outcome {
             Outcome::Measured => self.measured,
+            Outcome::Incomplete => self.incomplete,
             Outcome::TimedOut => self.timed_out,
             Outcome::Invalid => self.invalid,
             Outcome::Skipped => self.skipped,
@@ -80,6 +89,7 @@ impl Counts {
     fn add(&mut self, outcome: Outcome) {
         *match outcome {
             Outcome::Measured => &mut self.measured,
+            Outcome::Incomplete => &mut self.incomplete,
             Outcome::TimedOut => &mut self.timed_out,
             Outcome::Invalid => &mut self.invalid,
             Outcome::Skipped => &mut self.skipped,
@@ -89,7 +99,7 @@ impl Counts {
 
     /// The worst outcome among the repeats.
     fn worst(&self) -> CellOutcome {
-        let worst = [Outcome::Failed, Outcome::TimedOut, Outcome::Invalid, Outcome::Skipped]
+        let worst = [Outcome::Failed, Outcome::TimedOut, Outcome::Incomplete, Outcome::Invalid, Outcome::Skipped]
             .into_iter()
             .find(|&outcome| self.of(outcome) > 0)
             .unwrap_or(Outcome::Measured);
@@ -100,7 +110,7 @@ impl Counts {
 /// The outcome of a cell as a whole: measured if every repeat was, else the worst one and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CellOutcome {
-    /// The worst outcome of a repeat: failed before timed out, invalid, skipped and measured.
+    /// The worst outcome of a repeat: failed before timed out, incomplete, invalid, skipped and measured.
     pub worst: Outcome,
     /// Repeats with that outcome.
     pub count: u32,
@@ -113,6 +123,7 @@ impl fmt::Display for CellOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = match self.worst {
             Outcome::Measured => return f.pad("measured"),
+            Outcome::Incomplete => "incomplete",
             Outcome::TimedOut => "timed out",
             Outcome::Invalid => "invalid",
             Outcome::Skipped => "skipped",
@@ -280,7 +291,9 @@ fn summary(repeats: &[&Record]) -> Option<CellSummary> {
         goodput_spread: goodput_bps.and_then(|figures| figures.spread()),
         client: end(with_buffers.iter().map(|record| &record.measurement.client)),
         server: end(with_buffers.iter().map(|record| &record.measurement.server)),
+        lost_chunks: Figures::of(repeats.iter().filter_map(|record| record.measurement.lost_chunks).collect()),
         reasons: reasons(repeats),
+        remarks: remarks(repeats),
     })
 }
 
@@ -300,6 +313,17 @@ fn buffer<'a>(repeats: impl Iterator<Item = &'a Buffer> + Clone) -> BufferSummar
     let differs = read.any(|buffer| without_peak(buffer) != without_peak(first));
     let peak = repeats.filter_map(|buffer| buffer.peak).max();
     BufferSummary { buffer: Buffer { peak, ..first.clone() }, differs }
+}
+
+/// The remarks of all repeats, each once.
+fn remarks(repeats: &[&Record]) -> Vec<String> {
+    let mut remarks: Vec<String> = Vec::new();
+    for remark in repeats.iter().flat_map(|record| &record.measurement.remarks) {
+        if !remarks.contains(remark) {
+            remarks.push(remark.clone());
+        }
+    }
+    remarks
 }
 
 /// The reasons of repeats that were not measured, each once.

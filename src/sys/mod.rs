@@ -8,7 +8,9 @@ pub mod device;
 pub mod file;
 pub mod guest;
 pub mod namespace;
+pub mod option;
 pub mod process;
+pub mod sctp;
 pub mod socket;
 
 use std::io;

@@ -11,6 +11,8 @@ use super::{check, check_len};
 
 /// Level of the SCTP options, and the protocol number of SCTP (RFC 9260).
 pub const IPPROTO_SCTP: i32 = libc::IPPROTO_SCTP;
+/// The protocol number of MPTCP, which is no number of the Internet protocol (include/uapi/linux/in.h).
+pub const IPPROTO_MPTCP: i32 = libc::IPPROTO_MPTCP;
 
 /// An integer socket option: its level, its number, and its name in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +21,12 @@ pub struct IntOption {
     number: libc::c_int,
     /// As the manual pages write it.
     pub name: &'static str,
+}
+
+impl IntOption {
+    pub(super) const fn new(level: libc::c_int, number: libc::c_int, name: &'static str) -> Self {
+        Self { level, number, name }
+    }
 }
 
 /// `SO_RCVBUF`: `sock_setsockopt` doubles what is asked and bounds it (net/core/sock.c).

@@ -7,15 +7,17 @@ use std::time::{Duration, Instant};
 use socket2::{SockAddr, Socket};
 
 use crate::measurement::{End, TcpFacts};
-use crate::settings::Protocol;
+use crate::settings::{self, Protocol};
+use crate::sys::option::TCP_QUICKACK;
 use crate::sys::process::{Usage, thread_usage};
 use crate::sys::socket::{
     IntOption, Piece, SCTP_NODELAY, SO_RCVBUF, SO_SNDBUF, TCP_NODELAY, TcpState, Wait, get_int, memory, receive,
-    receive_message, send, tcp_state,
+    receive_message, send, set_int, tcp_state,
 };
 
 use crate::units::Span;
 
+use super::options;
 use super::samples::Sampler;
 
 /// How often the size of the buffers is looked at while a workload runs: two `getsockopt` calls each time.
@@ -39,6 +41,8 @@ pub(super) struct Channel {
     gauge: Gauge,
     sampler: Sampler,
     usage: Usage,
+    /// Whether quick acknowledgements are asked for before each receive call.
+    quickack: bool,
 }
 
 /// The largest buffer sizes seen.
@@ -76,14 +80,20 @@ impl Channel {
 
     fn new(socket: Socket, protocol: Protocol, peer: Peer) -> Self {
         let gauge = Gauge { next: Instant::now(), rcvbuf: None, sndbuf: None };
-        Self { socket, protocol, peer, gauge, sampler: Sampler::default(), usage: Usage::default() }
+        Self { socket, protocol, peer, gauge, sampler: Sampler::default(), usage: Usage::default(), quickack: false }
+    }
+
+    /// The same end, which does before each call what its socket's options ask for.
+    pub(super) fn asking(mut self, asked: &settings::Socket) -> Self {
+        self.quickack = options::quickack_before_each_read(asked);
+        self
     }
 
     /// Whether the protocol keeps messages apart.
     pub(super) const fn keeps_messages(&self) -> bool {
         match self.protocol {
-            Protocol::Tcp => false,
-            Protocol::Sctp => true,
+            Protocol::Tcp | Protocol::Mptcp => false,
+            Protocol::Sctp | Protocol::Udp => true,
         }
     }
 
@@ -107,6 +117,14 @@ impl Channel {
 
     /// Receives the next bytes, or the next piece of a message.
     pub(super) fn receive(&mut self, into: &mut [u8], wait: Wait) -> io::Result<Arrival> {
+        if self.quickack {
+            set_int(self.fd(), TCP_QUICKACK, 1)?;
+        }
+        if self.protocol == Protocol::Udp {
+            // A datagram without bytes is no end, and none is cut off: buffers hold the largest that is sent.
+            let len = receive(self.fd(), into, wait)?;
+            return Ok(Arrival::Bytes { len, ends_message: true });
+        }
         if !self.keeps_messages() {
             return Ok(match receive(self.fd(), into, wait)? {
                 0 => Arrival::End,
@@ -170,14 +188,17 @@ impl Channel {
         evidence.cost_ns = Some(Span::from(begun.elapsed()).0);
     }
 
-    /// Tells what this end was given, and closes its socket.
-    pub(super) fn finish(self, end: &mut End) {
+    /// Tells what this end was given.
+    pub(super) fn finish(&mut self, end: &mut End) {
         end.rcvbuf.end = read(self.fd(), SO_RCVBUF);
         end.rcvbuf.peak = self.gauge.rcvbuf.max(end.rcvbuf.end).max(end.rcvbuf.initial);
         end.sndbuf.end = read(self.fd(), SO_SNDBUF);
         end.sndbuf.peak = self.gauge.sndbuf.max(end.sndbuf.end).max(end.sndbuf.initial);
-        end.nodelay.given = get_int(self.fd(), nodelay_of(self.protocol)).ok().map(|given| given != 0);
-        end.samples = self.sampler.finish();
+        end.nodelay.given =
+            nodelay_of(self.protocol).and_then(|option| get_int(self.fd(), option).ok()).map(|given| given != 0);
+        let ipv6 = self.socket.local_addr().is_ok_and(|address| address.is_ipv6());
+        options::finish(self.fd(), ipv6, self.protocol, end);
+        end.samples = std::mem::take(&mut self.sampler).finish();
     }
 }
 
@@ -205,11 +226,12 @@ fn facts(state: TcpState) -> TcpFacts {
     }
 }
 
-/// The no-delay option of a protocol.
-pub(super) const fn nodelay_of(protocol: Protocol) -> IntOption {
+/// The no-delay option of a protocol, if it has one.
+pub(super) const fn nodelay_of(protocol: Protocol) -> Option<IntOption> {
     match protocol {
-        Protocol::Tcp => TCP_NODELAY,
-        Protocol::Sctp => SCTP_NODELAY,
+        Protocol::Tcp | Protocol::Mptcp => Some(TCP_NODELAY),
+        Protocol::Sctp => Some(SCTP_NODELAY),
+        Protocol::Udp => None,
     }
 }
 

@@ -101,8 +101,8 @@ struct CellData<'a> {
 /// Outcome, completion, goodput, and the median, 99th percentile and largest of the round trips of its chunks.
 type RepeatData = (usize, Option<u64>, Option<u64>, Option<u64>, Option<u64>, Option<u64>);
 
-const OUTCOMES: [Outcome; 5] =
-    [Outcome::Measured, Outcome::TimedOut, Outcome::Invalid, Outcome::Skipped, Outcome::Failed];
+const OUTCOMES: [Outcome; 6] =
+    [Outcome::Measured, Outcome::TimedOut, Outcome::Invalid, Outcome::Skipped, Outcome::Failed, Outcome::Incomplete];
 
 fn outcome(outcome: Outcome) -> usize {
     OUTCOMES.iter().position(|known| *known == outcome).unwrap_or(0)

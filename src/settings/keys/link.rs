@@ -19,8 +19,8 @@ pub const MAX_SEGMENTS: Limit = Limit { name: "MAX_SEGMENTS", max: 65535 };
 
 const SWITCH: Kind = Kind::Switch { or_default: true };
 const RATE: Kind = Kind::Rate { min: 8, limit: MAX_RATE };
-const DELAY: Kind = Kind::Span { min: 0, limit: MAX_DELAY };
-const AIM: Kind = Kind::Span { min: 1000, limit: MAX_DELAY };
+const DELAY: Kind = Kind::Span { min: 0, limit: MAX_DELAY, or_default: false };
+const AIM: Kind = Kind::Span { min: 1000, limit: MAX_DELAY, or_default: false };
 const QUEUE_BYTES: Kind = Kind::Size { min: 1, limit: MAX_QUEUE, or_default: true };
 
 fn rate(value: &Value) -> Option<BitRate> {
