@@ -201,7 +201,7 @@ proptest! {
 fn a_preset_is_the_same_cell_as_its_settings_written_out() {
     let preset = plan("preset = \"erlang-otp-27\"\n[axes]\nnodelay = [true]\n");
     let written = plan(
-        "[workload]\nprotocol = \"sctp\"\nstyle = \"one-to-many\"\n[socket]\nrcvbuf = 1024\nsndbuf = \"64KiB\"\nnodelay = true\n",
+        "[workload]\nprotocol = \"sctp\"\nstyle = \"one-to-many\"\n[socket]\nrcvbuf = 1024\nsndbuf = \"64KiB\"\nnodelay = true\n[socket.sctp]\nevents = \"all\"\n",
     );
     assert_eq!(preset.cells[0].id, written.cells[0].id);
 }

@@ -33,13 +33,14 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "erlang-otp-27",
-        about: "An SCTP socket as gen_sctp of Erlang/OTP opened it up to release 27: one-to-many, with the runtime's own defaults for both buffers. \
+        about: "An SCTP socket as gen_sctp of Erlang/OTP opened it up to release 27: one-to-many, all events subscribed, with the runtime's own defaults for both buffers. \
                 The kernel makes 2304 bytes of the receive buffer, and a burst that overruns it waits for retransmission timers.",
         sets: &[
             ("workload.protocol", Word("sctp")),
             ("workload.style", Word("one-to-many")),
             ("socket.rcvbuf", Int(1024)),
             ("socket.sndbuf", Int(65536)),
+            ("socket.sctp.events", Word("all")),
         ],
     },
     Preset {
@@ -50,6 +51,7 @@ pub static PRESETS: &[Preset] = &[
             ("workload.style", Word("one-to-many")),
             ("socket.rcvbuf", Word(Value::DEFAULT)),
             ("socket.sndbuf", Word(Value::DEFAULT)),
+            ("socket.sctp.events", Word("all")),
         ],
     },
     Preset {

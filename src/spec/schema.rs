@@ -26,7 +26,9 @@ fn keys() -> impl Iterator<Item = &'static Key> {
 
 /// The JSON Schema of a sweep file.
 pub fn schema() -> Json {
-    let values = keys().filter(|key| both_ends(key).is_none()).map(|key| (key.path, described(&key.kind, key.about, default(key).as_ref())));
+    let values = keys()
+        .filter(|key| both_ends(key).is_none())
+        .map(|key| (key.path, described(&key.kind, key.about, default(key).as_ref())));
     let runs = RUN_KEYS
         .iter()
         .map(|key| (key.path, described(&key.kind, key.about, Some(&(key.get)(&RunOptions::default())))));
