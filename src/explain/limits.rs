@@ -3,7 +3,7 @@
 use super::finding::{Rule, Severity};
 use super::view::{View, at_least, count, share};
 use crate::measurement::{End, TcpFacts};
-use crate::units::{Bytes, Span};
+use crate::units::{BitRate, Bytes, Span};
 
 /// From what share of the time on something counts as the limit, in per cent.
 const LIMITS: u64 = 20;
@@ -42,9 +42,52 @@ pub(super) const CPU_BOUND: Rule = Rule {
     },
 };
 
+/// What the link can carry of a TCP stream's own bytes, in bits per second, by the rate of the sender's queue as the kernel has it.
+fn most_of_link(view: &View<'_>) -> Option<(BitRate, u64)> {
+    let (name, _, tcp) = view.tcp_sender()?;
+    let link = view.measurement().link.as_ref()?;
+    let device = if name == "client" { &link.client } else { &link.server };
+    let given = |what: &str| device.queues.iter().find_map(|queue| queue.given.get(what));
+    let rate: BitRate = given("rate")?.parse().ok()?;
+    let overhead: u64 = given("overhead").and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
+    // A frame of Ethernet has 14 bytes beside the packet.
+    let frame = u64::from(device.mtu?) + 14 + overhead;
+    let most = u128::from(rate.0) * u128::from(tcp.mss_bytes?) / u128::from(frame);
+    Some((rate, u64::try_from(most).ok()?))
+}
+
+pub(super) const LINK_LIMITED: Rule = Rule {
+    name: "link-limited",
+    severity: Severity::Limit,
+    about: "The goodput of a TCP stream is at least 95 % of what the rate of the sender's queue, as read back, leaves for data: the rate times \
+        the segment's data over the frame (MTU and 14 bytes of Ethernet). Where it fires no other limit is told.",
+    advice: "nothing at the sockets: the link is full; a smaller buffer may shorten the queue before it",
+    source: "RTM_GETQDISC; tbf_segment and netem's rate, net/sched",
+    look: |view| {
+        if !view.is_stream() {
+            return None;
+        }
+        let (rate, most) = most_of_link(view)?;
+        let goodput = view.measurement().goodput_bps?;
+        at_least(goodput, 95, most).then(|| {
+            format!(
+                "{} of the {} that a link of {rate} leaves for data ({})",
+                BitRate(goodput),
+                BitRate(most),
+                share(goodput, most)
+            )
+        })
+    },
+};
+
+/// Whether the link is full, so that whatever else the sender waited for was the link.
+fn is_full(view: &View<'_>) -> bool {
+    (LINK_LIMITED.look)(view).is_some()
+}
+
 /// The time that the sender of a stream was held up by something, with the time that it had something to send.
 fn held_up(view: &View<'_>, by: impl Fn(&TcpFacts) -> Option<u64>) -> Option<(u64, u64)> {
-    if !view.is_stream() {
+    if !view.is_stream() || is_full(view) {
         return None;
     }
     let (.., tcp) = view.tcp_sender()?;

@@ -10,6 +10,9 @@ use crate::record::Record;
 use crate::settings::{Axes, Value, find};
 use crate::stats::{CellSummary, by_cell};
 
+/// Most axes that a group of cells is told apart by.
+const MOST_AXES: usize = 3;
+
 /// How much slower than the best still counts as good, in per cent, beside the spread of the repeats.
 const AS_GOOD: u64 = 5;
 
@@ -35,7 +38,7 @@ pub struct Group {
     pub cells: usize,
     /// Of how many that were measured or timed out.
     pub of: usize,
-    /// What they and no others have in common, as `rcvbuf ≤ 4 KiB and nodelay off`; `None` if no one or two axes tell them apart.
+    /// What they and no others have in common, as `rcvbuf ≤ 4 KiB and nodelay off`; `None` if no three axes tell them apart.
     pub rule: Option<String>,
     /// The sentence of the cell with the longest completion among them.
     pub example: String,
@@ -108,7 +111,7 @@ impl Condition<'_> {
     }
 }
 
-/// What all of `inside` and none of `outside` have in common on one axis, or on two.
+/// What all of `inside` and none of `outside` have in common, on as few axes as can be.
 fn common(inside: &[&Axes], outside: &[&Axes]) -> Option<String> {
     if outside.is_empty() {
         return Some("every cell".to_owned());
@@ -125,13 +128,24 @@ fn common(inside: &[&Axes], outside: &[&Axes]) -> Option<String> {
     let say = |conditions: &[&Condition<'_>]| {
         conditions.iter().map(|condition| describe(condition, &all)).collect::<Vec<_>>().join(" and ")
     };
-    if let Some(one) = conditions.iter().find(|condition| excludes(&[condition])) {
-        return Some(say(&[one]));
+    // The fewest axes that do.
+    (1..=MOST_AXES.min(conditions.len()))
+        .find_map(|number| chosen(&conditions, number).into_iter().find(|chosen| excludes(chosen)))
+        .map(|chosen| say(&chosen))
+        .or_else(|| names.iter().find_map(|axis| in_two_parts(axis, inside, outside, &all)))
+}
+
+/// Every choice of so many, in order.
+fn chosen<T>(from: &[T], number: usize) -> Vec<Vec<&T>> {
+    if number == 0 {
+        return vec![Vec::new()];
     }
-    let two = conditions.iter().enumerate().find_map(|(index, one)| {
-        conditions[index + 1..].iter().find(|other| excludes(&[one, other])).map(|other| say(&[one, other]))
-    });
-    two.or_else(|| names.iter().find_map(|axis| in_two_parts(axis, inside, outside, &all)))
+    from.iter()
+        .enumerate()
+        .flat_map(|(index, first)| {
+            chosen(&from[index + 1..], number - 1).into_iter().map(move |rest| [vec![first], rest].concat())
+        })
+        .collect()
 }
 
 /// Two parts: all cells with some values of an axis, and of the rest those that one or two axes tell apart.

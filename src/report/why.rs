@@ -94,7 +94,7 @@ fn extent(group: &Group) -> String {
     match &group.rule {
         _ if cells == of => format!("all {of} cells"),
         Some(rule) => format!("{cells} of {of} cells: all those with {rule}, and no other"),
-        None => format!("{cells} of {of} cells, which no one or two axes tell from the others"),
+        None => format!("{cells} of {of} cells, which no three axes tell from the others"),
     }
 }
 

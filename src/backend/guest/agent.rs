@@ -104,6 +104,7 @@ fn failed<E: Display>(what: &str) -> impl FnOnce(E) -> String {
 fn work(link: &Link) -> Result<(), String> {
     let freeze = std::env::var_os(AGENT_VARIABLE).is_some_and(|value| value == AGENT_FREEZE);
     let modules_failed = load_modules(Path::new(MODULES));
+    allow_congestion_controls();
     let native = Native::new("inside the guest").map_err(failed("the agent cannot measure"))?;
     let hello = |uptime: Span| {
         let machine = native.machine();
@@ -154,6 +155,15 @@ fn work(link: &Link) -> Result<(), String> {
     }
     link.say(&Word::Done);
     Ok(())
+}
+
+/// Lets namespaces use every congestion control that the kernel has: by itself it allows them those that are no worse to others
+/// than Reno (`tcp_set_default_congestion_control` in `net/ipv4/tcp_cong.c`).
+fn allow_congestion_controls() {
+    const FOLDER: &str = "/proc/sys/net/ipv4";
+    // A kernel that refuses keeps its own list; a cell that wants another one then says so.
+    let _ = fs::read_to_string(format!("{FOLDER}/tcp_available_congestion_control"))
+        .and_then(|available| fs::write(format!("{FOLDER}/tcp_allowed_congestion_control"), available));
 }
 
 /// Loads the modules in the order of their list. Returns those that could not be loaded, and why: whether they are missed

@@ -42,8 +42,23 @@ const BOOT_DEADLINE: Duration = Duration::from_mins(3);
 /// Modules that every guest gets.
 const MODULES: [&str; 2] = ["veth", "sctp"];
 /// Modules that a guest gets where its kernel has them. A cell that needs one that is not there is skipped, and says so.
-const OPTIONAL_MODULES: [&str; 9] =
-    ["sch_netem", "sch_tbf", "sch_fq", "sch_fq_codel", "sch_codel", "sch_sfq", "sch_pie", "sch_fq_pie", "sch_cake"];
+const OPTIONAL_MODULES: [&str; 15] = [
+    "sch_netem",
+    "sch_tbf",
+    "sch_fq",
+    "sch_fq_codel",
+    "sch_codel",
+    "sch_sfq",
+    "sch_pie",
+    "sch_fq_pie",
+    "sch_cake",
+    "tcp_bbr",
+    "tcp_dctcp",
+    "tcp_htcp",
+    "tcp_vegas",
+    "tcp_westwood",
+    "tcp_yeah",
+];
 
 /// Environment variable with a fault for the agent to commit, for tests: `panic@3`.
 const FAULT_VARIABLE: &str = "SWEEP_TEST_FAULT";

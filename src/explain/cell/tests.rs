@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use super::{CellFindings, explain};
 use crate::explain::RULES;
-use crate::measurement::{Buffer, End, Evidence, Measurement, Outcome, Switch, TcpFacts, Verdict};
+use crate::measurement::{
+    Buffer, End, Evidence, Interface, LinkFacts, Measurement, Outcome, QueueFacts, Switch, TcpFacts, Verdict,
+};
 use crate::record::{Record, example};
 
 fn sysctls() -> BTreeMap<String, String> {
@@ -159,6 +161,38 @@ fn what_limits_a_stream_is_what_the_sender_waited_for() {
     assert!(sentence(&busy, "cpu-bound").contains("the server's thread used a processor for 950 ms of 1.00 s (95 %)"));
     silent(&busy, "congestion-limited");
     silent(&stream(&waits(0, 0)), "cpu-bound");
+}
+
+#[test]
+fn a_full_link_is_the_limit_whatever_the_sender_waited_for() {
+    let waits = TcpFacts { rwnd_limited_ns: Some(800_000_000), mss_bytes: Some(1448), ..TcpFacts::default() };
+    let mut record = stream(&waits);
+    let given = [("rate".to_owned(), "1Gbit/s".to_owned())].into();
+    let queue = QueueFacts { kind: "tbf".to_owned(), given, ..QueueFacts::default() };
+    let server = Interface { mtu: Some(1500), queues: vec![queue], ..Interface::default() };
+    record.measurement.link = Some(LinkFacts { server, ..LinkFacts::default() });
+    record.measurement.goodput_bps = Some(941_500_000);
+    assert_eq!(
+        sentence(&record, "link-limited"),
+        "942 Mbit/s of the 956 Mbit/s that a link of 1.00 Gbit/s leaves for data (98 %)"
+    );
+    silent(&record, "receiver-limited");
+    record.measurement.goodput_bps = Some(500_000_000);
+    silent(&record, "link-limited");
+    sentence(&record, "receiver-limited");
+}
+
+#[test]
+fn a_stream_of_small_chunks_may_wait_for_delayed_acknowledgements_too() {
+    let name = "delayed-sack-with-nagle";
+    let mut record = stream(&TcpFacts::default());
+    let counters = |expired| Some([("SctpDelaySackExpireds".to_owned(), expired)].into());
+    record.measurement.server.nodelay = Switch { asked: None, given: Some(false) };
+    record.measurement.client.evidence = Some(Evidence { counters: counters(4), ..Evidence::default() });
+    record.measurement.server.evidence = None;
+    assert!(sentence(&record, name).contains("4 times, 800 ms of the 1.00 s (80 %)"), "{:?}", of(&record));
+    record.measurement.client.evidence = Some(Evidence { counters: counters(1), ..Evidence::default() });
+    silent(&record, name);
 }
 
 #[test]
