@@ -35,7 +35,7 @@ const ROOMS: &[(&str, State, &[&str])] = &[
     ("stats", Made, &["record", "settings", "measurement", "units"]),
     ("plot", Made, &["stats", "record", "settings", "measurement", "units"]),
     ("report", Made, &["plot", "stats", "record", "settings", "measurement", "units"]),
-    ("gate", Planned, &["stats", "record", "settings", "measurement", "units"]),
+    ("gate", Made, &["stats", "record", "settings", "measurement", "units"]),
     ("explain", Planned, &["stats", "record", "settings", "measurement", "units"]),
     (
         "cli",

@@ -1,8 +1,12 @@
 //! The command line: one file a subcommand, exit codes in `exit`. May import every room.
 
+mod baseline;
 mod check;
+mod compare;
+mod confirm;
 mod doctor;
 mod exit;
+mod gate;
 mod kernel;
 mod plot;
 mod progress;
@@ -47,6 +51,12 @@ enum Command {
     Plot(plot::PlotArgs),
     /// Write the page of a run: one file to open in a browser, with every cell's details.
     Report(plot::ReportArgs),
+    /// Compare two runs, cell by cell: what changed, and how sure that is.
+    Compare(compare::CompareArgs),
+    /// Judge a run against a baseline: exit code 1 for a regression, 2 where it cannot be told.
+    Gate(gate::GateArgs),
+    /// Keep what a run measured in a file, for `sweep gate`.
+    Baseline(baseline::BaselineArgs),
     /// Tell what this machine can do, and what to do about what it cannot.
     Doctor(doctor::DoctorArgs),
     /// Manage the kernels that guests run, and the frozen machines made of them.
@@ -104,6 +114,9 @@ pub fn main() -> ExitCode {
         Command::Show(arguments) => show::show(&arguments),
         Command::Plot(arguments) => plot::plot(&arguments),
         Command::Report(arguments) => plot::report(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
+        Command::Gate(arguments) => gate::gate(&arguments),
+        Command::Baseline(arguments) => baseline::baseline(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Kernel(arguments) => kernel::kernel(&arguments),
     };

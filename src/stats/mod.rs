@@ -14,7 +14,7 @@ mod trend;
 pub use correct::{benjamini_hochberg, holm};
 pub use figures::Figures;
 pub use interval::{MedianInterval, median_interval};
-pub use rank::{MannWhitney, mann_whitney, minimum_p, repeats_needed};
+pub use rank::{MannWhitney, as_f64 as count, mann_whitney, minimum_p, repeats_needed, sign_test};
 pub use ratio::{Ratio, RatioInterval, ratio};
 pub use shape::{Drift, Modes, Outlier, Shape};
 pub use summary::{BufferSummary, CellOutcome, CellSummary, Counts, EndSummary, Reason, select, summarise};

@@ -4,6 +4,8 @@ use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal};
 use statrs::function::factorial::ln_binomial;
 
+use super::interval::binomial_half;
+
 /// Up to this product of all figures and the smaller side's, a test is exact: 31 against 31, 5 against 395. It bounds the work at
 /// some ten million additions.
 const EXACT_LIMIT: usize = 2000;
@@ -42,6 +44,13 @@ pub fn minimum_p(first: usize, second: usize) -> f64 {
         return 1.0;
     }
     (2.0 * (-ln_binomial((first + second) as u64, first as u64)).exp()).min(1.0)
+}
+
+/// How often so many changes one way and so many the other, or a more uneven split, would happen by chance, two-sided: the sign test.
+/// 1 where nothing changed.
+pub fn sign_test(one_way: usize, other_way: usize) -> f64 {
+    let count = one_way + other_way;
+    (2.0 * (0..=one_way.min(other_way)).map(|fewer| binomial_half(count, fewer)).sum::<f64>()).min(1.0)
 }
 
 /// How many figures the second side needs so that it can reach that p against so many of the first; `None` if a thousand
@@ -152,8 +161,9 @@ pub(super) fn pairs_outside(n: usize, m: usize, confidence: f64) -> usize {
         .count()
 }
 
+/// A count as a number to calculate with.
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
-pub(super) fn as_f64(count: usize) -> f64 {
+pub fn as_f64(count: usize) -> f64 {
     count as f64
 }
 
@@ -161,7 +171,7 @@ pub(super) fn as_f64(count: usize) -> f64 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Ranks, as_f64, mann_whitney, minimum_p, pairs_outside, repeats_needed};
+    use super::{Ranks, as_f64, mann_whitney, minimum_p, pairs_outside, repeats_needed, sign_test};
 
     fn close(left: f64, right: f64) -> bool {
         (left - right).abs() <= 1e-9 * left.abs().max(right.abs()).max(1e-3)
@@ -178,6 +188,12 @@ mod tests {
         }
         assert!(close(minimum_p(20, 5), 2.0 / 53130.0));
         assert!(close(minimum_p(1, 1), 1.0) && close(minimum_p(0, 9), 1.0));
+    }
+
+    #[test]
+    fn a_split_of_changes() {
+        assert!(close(sign_test(0, 0), 1.0) && close(sign_test(3, 3), 1.0));
+        assert!(close(sign_test(0, 10), 2.0 / 1024.0) && close(sign_test(9, 1), 22.0 / 1024.0));
     }
 
     #[test]
