@@ -253,9 +253,15 @@ pub(crate) mod tests {
 
     #[test]
     fn the_file_is_the_same_whatever_the_order_of_the_run_and_survives_reading() {
-        let mut records: Vec<Record> =
-            (0..6).map(|index| example(&format!("{}", index / 3), index % 3, 1000 + u64::from(index))).collect();
+        let mut records: Vec<Record> = (0..6)
+            .map(|index| {
+                let mut record = example(&format!("{}", index / 3), index % 3, 1000 + u64::from(index));
+                record.axes = Axes(vec![("chunk_count".into(), Value::Int(u64::from(index / 3)))]);
+                record
+            })
+            .collect();
         let mut failed = example("0", 3, 1);
+        failed.axes = records[0].axes.clone();
         failed.measurement = Measurement::without_figures(Outcome::TimedOut, "no echo");
         records.push(failed);
         let manifest = example_manifest("smoke");
