@@ -16,6 +16,10 @@ test *args:
 bench *args:
     cargo bench --locked {{ args }}
 
+# How often `sweep gate` cries wolf, and how often it misses, over simulated and recorded noise: the figures of docs/gate.md.
+gate-simulation *args:
+    cargo run --locked --quiet --example gate_simulation -- {{ args }}
+
 # Clippy, and ShellCheck for the scripts.
 lint:
     cargo clippy --all-targets --locked -- -D warnings

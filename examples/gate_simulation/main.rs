@@ -18,6 +18,8 @@ use sweep::measurement::Outcome;
 use sweep::settings::{Axes, Clock, Value};
 
 const CELLS: usize = 40;
+/// Repeats of the baseline and of the run. Five are the default of a run.
+const COUNTS: [(usize, usize); 5] = [(20, 5), (8, 8), (20, 10), (20, 20), (40, 40)];
 /// Gates of each row unless the command line says otherwise.
 const GATES: u64 = 2000;
 /// A real change, in the cell that has one.
@@ -53,11 +55,7 @@ const NOISE: [Noise; 9] = [
             (1.0 + 0.02 * normal(rng)) * tail
         },
     },
-    Noise {
-        name: "log-normal, σ = 0.3",
-        promised: true,
-        factor: |rng, _, _| (0.3 * normal(rng)).exp(),
-    },
+    Noise { name: "log-normal, σ = 0.3", promised: true, factor: |rng, _, _| (0.3 * normal(rng)).exp() },
     Noise {
         name: "two modes: 2 %, and three repeats in ten 1.5 times as long",
         promised: true,
@@ -116,6 +114,7 @@ fn number(figure: u64) -> f64 {
 
 /// How a gate ended.
 #[derive(Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "four things that are counted")]
 struct Ended {
     /// It suspected a cell that did not change, before that was run again.
     suspected: bool,
@@ -147,7 +146,14 @@ fn gate(before: &Baseline, after: &Baseline, changed: Option<usize>, again: impl
 }
 
 /// So many repeats of 40 cells with that noise, `slow` of them slower on purpose.
-fn made_up(rng: &mut ChaCha8Rng, noise: &Noise, centres: &[f64], repeats: usize, run: f64, slow: Option<usize>) -> Baseline {
+fn made_up(
+    rng: &mut ChaCha8Rng,
+    noise: &Noise,
+    centres: &[f64],
+    repeats: usize,
+    run: f64,
+    slow: Option<usize>,
+) -> Baseline {
     let mut cells = vec![Vec::with_capacity(repeats); centres.len()];
     for repeat in 0..repeats {
         let progress = number(repeat as u64) / number(repeats.max(2) as u64 - 1);
@@ -181,7 +187,9 @@ fn chosen(rng: &mut ChaCha8Rng, left: &mut [Vec<u64>], repeats: usize, slow: Opt
         places.sort_unstable();
         let change = if Some(cell) == slow { SLOWER } else { 1.0 };
         let figures = places.iter().map(|&place| rounded(number(left[place]) * change)).collect();
-        places.iter().rev().for_each(|&place| drop(left.remove(place)));
+        for &place in places.iter().rev() {
+            left.remove(place);
+        }
         figures
     });
     side(Clock::Real, cells.collect())
@@ -209,7 +217,8 @@ fn on_virtual_time(seed: u64, change: Option<f64>) -> Ended {
     if let Some((cell, change)) = changed.zip(change) {
         after[cell] = rounded(number(figures[cell]) * change);
     }
-    let sides = [figures, after].map(|figures| side(Clock::Virtual, figures.into_iter().map(|figure| vec![figure]).collect()));
+    let sides =
+        [figures, after].map(|figures| side(Clock::Virtual, figures.into_iter().map(|figure| vec![figure]).collect()));
     let rules = Rules { max_regression: 0.0005, ..Rules::default() };
     let judged = Judgement::new(&sides[0], &sides[1], &rules).expect("both sides have completions");
     let regressed = |cell: usize| judged.cells[cell].verdict == Verdict::Regressed;
@@ -259,7 +268,9 @@ fn main() -> ExitCode {
     let gates = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(GATES);
     let recorded: Recorded = serde_json::from_str(include_str!("native_noise.json")).expect("the recorded noise");
     println!("{gates} gates a figure, {CELLS} cells each; shares in percent\n");
-    println!("| noise of a repeat | repeats, baseline / run | suspects though unchanged | alarms though unchanged | withheld though unchanged | finds 10 % in one cell |");
+    println!(
+        "| noise of a repeat | repeats, baseline / run | suspects though unchanged | alarms though unchanged | withheld though unchanged | finds 10 % in one cell |"
+    );
     println!("| --- | --- | ---: | ---: | ---: | ---: |");
     let mut broken = Vec::new();
     let mut keep = |row: &Row, promised: bool| {
@@ -268,9 +279,12 @@ fn main() -> ExitCode {
         }
     };
     for noise in &NOISE {
-        for counts in [(20, 5), (8, 8), (20, 10)] {
+        for counts in COUNTS {
             let names = format!("{} / {}", counts.0, counts.1);
-            keep(&row(noise.name, &names, gates, |seed, change| on_made_up(noise, seed, counts, change)), noise.promised);
+            keep(
+                &row(noise.name, &names, gates, |seed, change| on_made_up(noise, seed, counts, change)),
+                noise.promised,
+            );
         }
     }
     for (name, apart) in [("recorded natively, one run", false), ("recorded natively, two runs", true)] {
@@ -279,9 +293,10 @@ fn main() -> ExitCode {
             keep(&row(name, &names, gates, |seed, change| on_recorded(&recorded, seed, counts, change, apart)), !apart);
         }
     }
-    let virtual_time = row("virtual time, a change of 0.1 % against a threshold of 0.05 %", "1 / 1", gates, |seed, change| {
-        on_virtual_time(seed, change.then_some(1.001))
-    });
+    let virtual_time =
+        row("virtual time, a change of 0.1 % against a threshold of 0.05 %", "1 / 1", gates, |seed, change| {
+            on_virtual_time(seed, change.then_some(1.001))
+        });
     keep(&virtual_time, true);
     if virtual_time.found < 100.0 || virtual_time.alarmed > 0.0 {
         broken.push("virtual time".to_owned());

@@ -233,13 +233,21 @@ impl Judgement {
                 continue;
             };
             cell.again.clone_from(&found.after);
-            let shown = found.after.as_ref().and_then(|side| side.median).map(|median| self.metric.show(median));
-            let shown = shown.unwrap_or_else(|| "no figures".to_owned());
+            let median = found.after.as_ref().and_then(|side| side.median).map(|median| self.metric.show(median));
+            let outcome =
+                found.after.as_ref().filter(|side| side.outcome != Outcome::Measured).map(|side| side.outcome);
+            let shown = match (median, outcome) {
+                (Some(median), None) => median,
+                (Some(median), Some(outcome)) => format!("{outcome}, and {median} where measured"),
+                (None, Some(outcome)) => outcome.to_string(),
+                (None, None) => "no figures".to_owned(),
+            };
             if found.verdict == Verdict::Regressed {
                 cell.notes.push(format!("confirmed by running it again: {shown}"));
             } else {
                 cell.verdict = Verdict::NotConfirmed;
-                cell.notes.push(format!("looked worse, and was not when run again: {shown}"));
+                cell.notes
+                    .push(format!("looked worse, and running it again does not show it by the same rules: {shown}"));
             }
         }
     }

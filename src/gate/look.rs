@@ -31,7 +31,7 @@ pub struct Look {
 /// Looks at the cells of one side that were measured in real time. `None` if it has none with two figures.
 ///
 /// It alarms if a cell's halves differ as two sides of a gate would (at 0.001 over all cells, beyond the share and the floor), or if
-/// so many cells changed in one direction, by more than half the share in the middle, as would happen by chance once in a thousand.
+/// so many cells changed in one direction, by more than the share in the middle, as would happen by chance once in a thousand.
 pub(super) fn look(side: &Baseline, metric: Metric, rules: &Rules) -> Option<Look> {
     let mut tests: Vec<(String, f64, Size)> = Vec::new();
     let mut ratios: Vec<f64> = Vec::new();
@@ -63,8 +63,8 @@ pub(super) fn look(side: &Baseline, metric: Metric, rules: &Rules) -> Option<Loo
     let ratio = ratios.get(ratios.len() / 2).copied();
     let (slower, faster) =
         (ratios.iter().filter(|&&ratio| ratio > 1.0).count(), ratios.iter().filter(|&&ratio| ratio < 1.0).count());
-    let together = sign_test(slower, faster) <= ALPHA
-        && ratio.is_some_and(|ratio| (ratio - 1.0).abs() > rules.max_regression / 2.0);
+    let together =
+        sign_test(slower, faster) <= ALPHA && ratio.is_some_and(|ratio| (ratio - 1.0).abs() > rules.max_regression);
     Some(Look { cells: tests.len(), alarm: together || !changed.is_empty(), changed, slower, faster, ratio })
 }
 
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn a_machine_that_slows_down_half_way_alarms_even_with_few_repeats() {
         let slowed: Vec<Vec<u64>> =
-            (0..20).map(|cell| vec![1_000_000 + cell, 1_001_000, 1_000_500, 1_040_000, 1_041_000]).collect();
+            (0..20).map(|cell| vec![1_000_000 + cell, 1_001_000, 1_000_500, 1_080_000, 1_081_000]).collect();
         let found = of(&slowed).expect("twenty cells");
         assert!(found.alarm && found.changed.is_empty() && found.slower == 20, "{found:?}");
     }

@@ -1,5 +1,8 @@
 //! Whether two sets of figures differ: the Mann-Whitney test, exact where counts are small, with and without ties.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal};
 use statrs::function::factorial::ln_binomial;
@@ -94,7 +97,12 @@ impl Ranks {
     fn exact_p(&self, n: usize, m: usize) -> f64 {
         // The smaller side decides: the other gets the rest.
         let (dealt, observed) = if n <= m { (n, self.first) } else { (m, self.second) };
-        let sums = sums_of(&self.doubled, dealt);
+        let untied = self.ties.len() == n + m;
+        let (sums, observed) = if untied {
+            (untied_sums(n, m), observed / 2)
+        } else {
+            (Arc::new(sums_of(&self.doubled, dealt)), observed)
+        };
         let all: f64 = sums.iter().sum();
         let below: f64 = sums.iter().take(observed + 1).sum();
         let above: f64 = sums.iter().skip(observed).sum();
@@ -133,6 +141,22 @@ fn sums_of(numbers: &[usize], dealt: usize) -> Vec<f64> {
     ways.pop().unwrap_or_default()
 }
 
+/// In how many ways the ranks from 1 of so many against so many figures without ties sum to each total on the smaller side. The cells of
+/// a run mostly have the same counts, so it is kept.
+fn untied_sums(n: usize, m: usize) -> Arc<Vec<f64>> {
+    type Known = HashMap<(usize, usize), Arc<Vec<f64>>>;
+    static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+    let key = (n + m, n.min(m));
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(sums) = known().as_ref().and_then(|known| known.get(&key)) {
+        return Arc::clone(sums);
+    }
+    let ranks: Vec<usize> = (1..=key.0).collect();
+    let sums = Arc::new(sums_of(&ranks, key.1));
+    known().get_or_insert_default().insert(key, Arc::clone(&sums));
+    sums
+}
+
 /// The largest number of pairs that may lie beyond each end of an interval of that confidence for so many against so many
 /// figures, which is how many values of U the test rejects on one side. 0 where the counts support no interval.
 pub(super) fn pairs_outside(n: usize, m: usize, confidence: f64) -> usize {
@@ -147,9 +171,8 @@ pub(super) fn pairs_outside(n: usize, m: usize, confidence: f64) -> usize {
         )]
         return outside.max(0.0) as usize;
     }
-    let places: Vec<usize> = (1..=n + m).collect();
     let dealt = n.min(m);
-    let sums = sums_of(&places, dealt);
+    let sums = untied_sums(n, m);
     let all: f64 = sums.iter().sum();
     let mut below = 0.0;
     sums.iter()
