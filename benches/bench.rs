@@ -28,7 +28,7 @@ fn settings(values: &[(&str, Value)]) -> Settings {
     for (path, value) in values {
         let Some(key) = find(path) else { panic!("{path} is no key") };
         match key.kind.check(value) {
-            Ok(value) => (key.set)(&mut settings, &value),
+            Ok(value) => key.put(&mut settings, &value),
             Err(error) => panic!("{path}: {error:?}"),
         }
     }
@@ -40,7 +40,7 @@ fn word(text: &str) -> Value {
 }
 
 fn measure(native: &Native, values: &[(&str, Value)]) -> Measurement {
-    let job = Job { settings: settings(values), timeout: Span(60_000_000_000), phase: Span(0) };
+    let job = Job { settings: settings(values), timeout: Span(60_000_000_000), phase: Span(0), evidence: true };
     let measured = native.measure(&job, &AtomicBool::new(false));
     assert_eq!(measured.outcome, Outcome::Measured, "{:?}", measured.reason);
     measured

@@ -173,6 +173,25 @@ fn show_prints_the_table_again_and_a_cell_by_its_id_or_values() {
 }
 
 #[test]
+fn plot_draws_what_there_is_and_says_what_there_is_not() {
+    let workshop = Workshop::new(SWEEP);
+    run(&workshop, &["--no-plot"]).expect(0);
+    let drawn = |arguments: &[&str]| workshop.run(&[&["plot", "results/latest"], arguments].concat());
+    let paths = drawn(&[]).expect(0).out;
+    assert_eq!(paths.lines().count(), 2);
+    assert!(paths.lines().all(|path| workshop.path().join(path).is_file()), "{paths}");
+    assert!(drawn(&["--distribution", "repeats"]).expect(0).out.ends_with("distribution.svg\n"));
+    let ran = drawn(&["--over-time"]).expect(2);
+    assert!(ran.err.contains("streams take them, echoes do not"), "{}", ran.err);
+    assert!(!workshop.path().join("results/latest/over-time.svg").exists());
+    for clash in
+        [&["--over-time", "--metric", "cpu"][..], &["--over-time", "--distribution", "chunks"], &["--cell", "a"]]
+    {
+        assert!(drawn(clash).expect(2).err.contains("--over-time"), "{clash:?}");
+    }
+}
+
+#[test]
 fn json_on_standard_output_is_nothing_but_json() {
     let workshop = Workshop::new(SWEEP);
     let ran = run(&workshop, &["--json"]).expect(0);
@@ -212,4 +231,60 @@ fn order_is_seeded_and_repeats_of_cells_are_interleaved() {
         let cells: std::collections::BTreeSet<_> = round.iter().collect();
         assert_eq!(cells.len(), 4, "each round holds every cell once: {first:?}");
     }
+}
+
+const ZIPPED: &str = r#"
+name = "zipped"
+preset = "erlang-otp-28"
+[run]
+repeat = 2
+[[zip]]
+rcvbuf = ["32KiB", "64KiB"]
+sndbuf = ["16KiB", "16KiB"]
+[axes]
+chunk_count = { from = 1, to = 9, step = 4 }
+[[exclude]]
+rcvbuf = "64KiB"
+chunk_count = 9
+[[include]]
+rcvbuf = "1MiB"
+sndbuf = "1MiB"
+chunk_count = 1000
+"#;
+
+#[test]
+fn a_zipped_sweep_is_run_drawn_and_taken_up_again() {
+    let workshop = Workshop::new(ZIPPED);
+    run(&workshop, &[]).expect(0);
+    let records = workshop.records("latest");
+    assert_eq!(records.len(), (2 * 3 - 1 + 1) * 2);
+    let places: std::collections::BTreeSet<String> = records.iter().map(|record| record["axes"].to_string()).collect();
+    assert_eq!(places.len(), 6);
+    assert!(places.contains(r#"{"rcvbuf":1048576,"sndbuf":1048576,"chunk_count":1000}"#), "{places:?}");
+    assert!(!places.contains(r#"{"rcvbuf":65536,"sndbuf":16384,"chunk_count":9}"#), "{places:?}");
+    let results = workshop.path().join("results/latest");
+    for file in ["latency.svg", "report.html", "summary.csv"] {
+        assert!(results.join(file).is_file(), "{file}");
+    }
+    let manifest: Value =
+        serde_json::from_slice(&std::fs::read(results.join("manifest.json")).expect("read")).expect("JSON");
+    let resolved = &manifest["sweep"]["resolved"];
+    assert_eq!(resolved["zip"][0][1], "socket.sndbuf");
+    assert_eq!(resolved["presets"]["erlang-otp-28"]["workload.style"], "one-to-many");
+
+    // Half of it is lost, and is measured again.
+    let file = results.join("records.jsonl");
+    let text = std::fs::read_to_string(&file).expect("records");
+    let half: Vec<&str> = text.lines().take(6).collect();
+    std::fs::write(&file, half.join("\n") + "\n").expect("written");
+    run(&workshop, &["--resume"]).expect(0);
+    let again = workshop.records("latest");
+    assert_eq!(again.len(), 12);
+    let cells = |records: &[Value]| {
+        records.iter().map(|record| record["cell"].to_string()).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(cells(&again), cells(&records));
+
+    let ran = run(&workshop, &["--resume", "--filter", "rcvbuf=1MiB"]).expect(2);
+    assert!(ran.err.contains("include") || ran.err.contains("rcvbuf"), "{}", ran.err);
 }

@@ -80,6 +80,28 @@ fn the_sctp_report_is_reproduced_in_virtual_time() {
     assert!(completion(1024, true) > 1000, "a stall");
     assert!(completion(65536, true) < 10, "a few milliseconds");
     assert!((195..=230).contains(&completion(65536, false)), "the delayed acknowledgement");
+
+    let explained = workshop.run(&["explain", "results/latest", "--json"]).expect(0);
+    let explained: Value = serde_json::from_str(&explained.out).expect("JSON");
+    let findings = |rcvbuf: u64, nodelay: bool| -> Vec<(String, String)> {
+        let cells = explained["cells"].as_array().expect("cells");
+        let cell = cells.iter().find(|cell| cell["axes"]["rcvbuf"] == rcvbuf && cell["axes"]["nodelay"] == nodelay);
+        let findings = cell.expect("a cell")["findings"].as_array().expect("findings").clone();
+        let text = |finding: &Value, name: &str| finding[name].as_str().expect("a text").to_owned();
+        findings.iter().map(|finding| (text(finding, "name"), text(finding, "sentence"))).collect()
+    };
+    for nodelay in [false, true] {
+        let stall = findings(1024, nodelay);
+        assert_eq!(stall[0].0, "sctp-retransmission-timeout", "{stall:?}");
+        assert!(stall[0].1.contains("net.sctp.rto_min") && stall[0].1.contains('%'), "{stall:?}");
+        assert!(stall.iter().any(|(name, text)| name == "raised-to-the-minimum" && text.contains("2304")), "{stall:?}");
+        assert!(stall.iter().all(|(name, _)| name != "delayed-sack-with-nagle"), "{stall:?}");
+    }
+    let held_back = findings(65536, false);
+    assert_eq!(held_back.len(), 1, "{held_back:?}");
+    assert_eq!(held_back[0].0, "delayed-sack-with-nagle");
+    assert!(held_back[0].1.contains("200 ms of the 20"), "{held_back:?}");
+    assert_eq!(findings(65536, true), [], "nothing to say of the fast cell");
 }
 
 /// Runs the three cells with a fault in the second.

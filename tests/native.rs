@@ -1,33 +1,11 @@
 //! The native backend on the kernel that the tests run on.
 
-use std::sync::atomic::AtomicBool;
+mod common;
 
-use sweep::backend::Job;
+use common::cells::{measure, word};
 use sweep::backend::native::Native;
-use sweep::measurement::{Measurement, Outcome, Verdict};
-use sweep::settings::{Settings, Value, find};
-use sweep::units::Span;
-
-/// Settings from paths and values.
-fn settings(values: &[(&str, Value)]) -> Settings {
-    let mut settings = Settings::default();
-    for (path, value) in values {
-        let key = find(path).expect("a key");
-        (key.set)(&mut settings, &key.kind.check(value).expect("a fitting value"));
-    }
-    settings
-}
-
-fn word(text: &str) -> Value {
-    Value::Text(text.to_owned())
-}
-
-/// One repeat, on this kernel.
-fn measure(values: &[(&str, Value)], timeout_ms: u64) -> Measurement {
-    let native = Native::new("for a test").expect("tests run as root, or where user namespaces are allowed");
-    let job = Job { settings: settings(values), timeout: Span(timeout_ms * 1_000_000), phase: Span(0) };
-    native.measure(&job, &AtomicBool::new(false))
-}
+use sweep::measurement::{End, Outcome, Samples, Verdict};
+use sweep::settings::Value;
 
 #[test]
 fn an_echo_is_measured_on_every_topology_and_family() {
@@ -41,6 +19,7 @@ fn an_echo_is_measured_on_every_topology_and_family() {
             assert!(latency.max <= measured.completion_ns.expect("a completion"));
             assert_eq!(measured.client.rcvbuf.verdict, Some(Verdict::Default));
             assert_eq!(measured.client.rcvbuf.asked, None);
+            assert_eq!(measured.client.samples, None, "an echo is not sampled");
         }
     }
 }
@@ -67,7 +46,25 @@ fn a_fixed_size_stays_and_the_default_grows_under_a_stream() {
         let stream = [("workload.kind", word("stream")), ("workload.direction", word(direction))];
         let grown = measure(&[&stream[..], &[("workload.duration", word("300ms"))]].concat(), 10_000);
         assert_eq!(grown.outcome, Outcome::Measured, "{:?}", grown.reason);
-        let receiver = if direction == "upload" { &grown.server } else { &grown.client };
+        let (receiver, sender) =
+            if direction == "upload" { (&grown.server, &grown.client) } else { (&grown.client, &grown.server) };
+        for end in [receiver, sender] {
+            let samples = end.samples.as_ref().expect("a stream is sampled");
+            assert!((10..=256).contains(&samples.len()), "{} in 300 ms", samples.len());
+            assert!(samples.t_ns.windows(2).all(|pair| pair[1] - pair[0] >= 1_000_000), "{:?}", samples.t_ns);
+            assert!(samples.t_ns.last().is_some_and(|last| (100_000_000..1_000_000_000).contains(last)));
+            let columns =
+                [&samples.rcvbuf_bytes, &samples.sndbuf_used_bytes, &samples.snd_wnd_bytes, &samples.cwnd_bytes];
+            assert!(columns.iter().all(|column| column.as_ref().is_some_and(|column| column.len() == samples.len())));
+        }
+        let size = |end: &End, pick: fn(&Samples) -> &Option<Vec<u64>>| {
+            end.samples.as_ref().and_then(|samples| pick(samples).clone()).unwrap_or_default()
+        };
+        let (sizes, used) = (size(receiver, |s| &s.rcvbuf_bytes), size(receiver, |s| &s.rcvbuf_used_bytes));
+        let largest = sizes.iter().max();
+        assert!(largest > receiver.rcvbuf.initial.as_ref() && largest <= receiver.rcvbuf.peak.as_ref(), "{sizes:?}");
+        assert!(used.iter().any(|used| *used > 0), "something lay unread at some instant: {used:?}");
+        assert!(size(sender, |s| &s.sndbuf_used_bytes).iter().any(|used| *used > 0), "and unsent or unacknowledged");
         assert!(receiver.rcvbuf.end > receiver.rcvbuf.initial, "{receiver:?}");
         assert!(receiver.rcvbuf.peak >= receiver.rcvbuf.end);
         assert!(grown.goodput_bps.expect("a goodput") > 1_000_000);

@@ -102,6 +102,51 @@ fn ratios_and_distributions() {
 }
 
 #[test]
+fn the_ratio_over_one_axis_is_a_line() {
+    let (before, mut after) = (runs::one_axis(), runs::one_axis());
+    for record in &mut after.records {
+        let faster =
+            record.axes.get("rcvbuf").and_then(sweep::settings::Value::int).map_or(1.0, |size| 1.0 - size as f64 / 9e4);
+        record.measurement.completion_ns = record.measurement.completion_ns.map(|ns| (ns as f64 * faster) as u64);
+    }
+    after.cells = sweep::stats::summarise(&after.records);
+    let ratio = |a, b| plot::ratio(run(a), run(b), &PlotOptions::default()).expect("a picture");
+    golden("ratio_one_axis", &ratio(&before, &after));
+    assert!(ratio(&before, &before).contains("±0 %"));
+}
+
+#[test]
+fn buffers_over_time_are_lines_of_both_ends() {
+    let run = runs::streams();
+    let draw = |chosen: &[String], theme| {
+        let options = PlotOptions { theme, ..PlotOptions::default() };
+        plot::over_time(&run.manifest, &run.cells, &run.records, chosen, &options)
+    };
+    let grown = draw(&[], Theme::Light).expect("a picture");
+    assert!(grown.contains("rcvbuf default"), "without being told, the cell whose buffers grew");
+    golden("over_time", &grown);
+    let all: Vec<String> = run.cells.iter().map(|cell| cell.cell.clone()).collect();
+    golden("over_time_dark", &draw(&all, Theme::Dark).expect("a picture"));
+    let upload = |protocol: &str| {
+        let is = |cell: &&sweep::stats::CellSummary| {
+            let axes = cell.axes.to_string();
+            ["rcvbuf=64", "upload", protocol].iter().all(|part| axes.contains(part))
+        };
+        run.cells.iter().find(is).map(|cell| [cell.cell.clone()]).expect("a cell")
+    };
+    let sctp = draw(&upload("sctp"), Theme::Light).expect("a picture");
+    assert!(sctp.contains("no samples of this end") && !sctp.contains("advertised window"), "the server told nothing");
+    let tcp = draw(&upload("tcp"), Theme::Light).expect("a picture");
+    assert!(tcp.contains("server receives") && tcp.contains("drawn is what its peer heard"));
+    assert!(draw(&["zz".to_owned()], Theme::Light).is_err());
+
+    let echo = runs::one_cell();
+    let error = plot::over_time(&echo.manifest, &echo.cells, &echo.records, &[], &PlotOptions::default());
+    let error = error.expect_err("an echo has no samples");
+    assert!(matches!(error, PlotError::NoSamples), "{error}");
+}
+
+#[test]
 fn axes_can_be_chosen_and_slips_are_explained() {
     let run = runs::sctp_rcvbuf();
     let options = |x: &str, y: &str| PlotOptions { x: Some(x.into()), y: Some(y.into()), ..PlotOptions::default() };

@@ -268,6 +268,122 @@ fn metric_axes_filter_table_and_theme_work() {
 }
 
 #[test]
+fn one_axis_is_a_line_and_more_are_a_map_again() {
+    let Some(browser) = chromium() else { return };
+    let run = runs::one_axis();
+    let result = play(
+        &browser,
+        &page(&run),
+        "const seen = { curves: document.querySelectorAll('#map .curve').length, dots: document.querySelectorAll('#map .dot').length };
+        seen.figures = figures();
+        seen.hit = cells().length;
+        seen.legend = $('legend').textContent;
+        fire(cells()[0], 'click');
+        seen.details = $('details').textContent;
+        const cursor = document.querySelector('.cursor[visibility=visible]');
+        seen.cursor = [cursor.getAttribute('x'), cells()[0].getAttribute('x')];
+        press('ArrowRight');
+        const moved = document.querySelector('.cursor[visibility=visible]');
+        seen.moved = [moved.getAttribute('x'), cells()[1].getAttribute('x')];
+        set($('x'), '');
+        seen.mapped = [document.querySelectorAll('#map .curve').length, cells().length, figures().length];
+        return seen;",
+    );
+    assert_eq!((&result["curves"], &result["dots"], &result["hit"]), (&1.into(), &7.into(), &8.into()), "{result:#}");
+    let text = |name: &str| result[name].as_str().unwrap_or_default();
+    assert!(text("legend").contains("from the smallest to the largest repeat. Lower is better"), "{}", text("legend"));
+    assert!(text("details").contains("rcvbuf1 KiB"), "{}", text("details"));
+    assert_eq!(result["cursor"][0], result["cursor"][1]);
+    assert_eq!(result["moved"][0], result["moved"][1]);
+    let figures = result["figures"].as_array().expect("figures");
+    assert!(figures.contains(&"timed out".into()) && figures.iter().any(|text| text == "2.03 s"), "{figures:?}");
+    assert_eq!(result["mapped"][0], 0, "cells side by side are no line");
+}
+
+#[test]
+fn a_sampled_cell_shows_its_buffers_over_time() {
+    let Some(browser) = chromium() else { return };
+    let result = play(
+        &browser,
+        &page(&runs::streams()),
+        "const seen = [];
+        for (const cell of cells()) {
+            fire(cell, 'click');
+            press('Escape');
+            const paths = [...document.querySelectorAll('.track path')];
+            seen.push({ text: $('details').textContent, legend: document.querySelector('.over-time .samples').textContent,
+                paths: paths.length, ends: document.querySelectorAll('.track').length,
+                inside: paths.every((path) => { const box = path.getBBox(); return box.x >= 0 && box.y >= 0 && box.x + box.width <= 720 && box.y + box.height <= 220; }),
+                coloured: new Set(paths.map((path) => getComputedStyle(path).stroke)).size });
+        }
+        return { seen };",
+    );
+    let seen = result["seen"].as_array().expect("cells");
+    assert_eq!(seen.len(), 8);
+    for cell in seen {
+        let (text, legend) = (cell["text"].as_str().expect("text"), cell["legend"].as_str().expect("text"));
+        assert!(text.contains("Buffers over time, repeat 0"), "{text}");
+        let tcp = text.contains("protocoltcp");
+        assert_eq!(legend.contains("congestion window"), tcp, "{legend}");
+        let lines = match (tcp, text.contains("rcvbuf64 KiB")) {
+            (true, _) => 7,
+            // The server tells nothing.
+            (false, true) => 2,
+            (false, false) => 4,
+        };
+        assert_eq!((&cell["paths"], &cell["ends"]), (&lines.into(), &2.into()), "{text}");
+        assert_eq!((&cell["inside"], &cell["coloured"]), (&true.into(), &(if tcp { 4 } else { 2 }).into()));
+    }
+}
+
+#[test]
+fn figures_are_written_as_everywhere_else() {
+    let Some(browser) = chromium() else { return };
+    // Every power of two with what lies beside it, as completion, goodput and size at once.
+    let mut run = runs::one_axis();
+    let template = run.records[0].clone();
+    run.records = (0..120_u64)
+        .map(|index| {
+            let value = (1 << (index / 3)) + index % 3 * 333;
+            let mut record = template.clone();
+            record.cell = format!("{index:04}");
+            record.axes.0[0].1 = sweep::settings::Value::Int(index + 1);
+            let mut measured = sweep::measurement::Measurement {
+                outcome: sweep::measurement::Outcome::Measured,
+                completion_ns: Some(value),
+                goodput_bps: Some(value),
+                ..sweep::measurement::Measurement::default()
+            };
+            measured.client.rcvbuf.end = Some(value);
+            measured.client.voluntary_switches = Some(value);
+            measured.client.involuntary_switches = Some(0);
+            measured.server.voluntary_switches = Some(0);
+            measured.server.involuntary_switches = Some(0);
+            record.measurement = measured;
+            record
+        })
+        .collect();
+    run.cells = sweep::stats::summarise(&run.records);
+    let result = play(
+        &browser,
+        &page(&run),
+        "const names = [...document.querySelectorAll('#table th')].map((cell) => cell.textContent);
+        const at = ['completion', 'goodput', 'switches', 'cell'].map((name) => names.indexOf(name));
+        return { rows: [...document.querySelectorAll('#table tbody tr')].map((row) => at.map((column) => row.cells[column].textContent)) };",
+    );
+    let rows = result["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), run.records.len());
+    for row in rows {
+        let record = run.records.iter().find(|record| row[3] == record.cell.as_str()).expect("its record");
+        for (column, name) in ["completion", "goodput", "switches"].into_iter().enumerate() {
+            let metric: sweep::plot::Metric = name.parse().expect("a metric");
+            let value = metric.of(&record.measurement).expect("a figure");
+            assert_eq!(row[column].as_str(), Some(metric.unit().show(value as f64).as_str()), "{name} {value}");
+        }
+    }
+}
+
+#[test]
 fn hostile_names_do_nothing() {
     let Some(browser) = chromium() else { return };
     let result = play(

@@ -217,6 +217,241 @@ kind = "stream"
 }
 
 #[test]
+fn zips_that_are_wrong() {
+    insta::assert_snapshot!(errors(&named(
+        r#"[[zip]]
+rcvbuf = [1024, 2048, 4096]
+sndbuf = [1024, 2048]
+[[zip]]
+nodelay = [false, true]
+[[zip]]
+[[zip]]
+chunk_count = [1, 2, 1]
+chunk_size = [64, 64, 64]
+[[zip]]
+link.mtu = [1500, "big"]
+"link.family" = ["ipv4", "ipv6", "ipv6"]
+[axes]
+chunk_count = [3]
+"#
+    )));
+    insta::assert_snapshot!(
+        "lists_of_tables_that_are_none",
+        errors(&named(
+            r"exclude = 5
+include = [1024, { rcvbuf = 1024 }]
+[zip]
+rcvbuf = [1024]
+sndbuf = [1024]
+[[zips]]
+rcvbuf = [1]
+[axes]
+rcvbuf = [1024, 2048]
+"
+        ))
+    );
+}
+
+#[test]
+fn ranges_that_are_wrong() {
+    insta::assert_snapshot!(errors(&named(
+        r#"[axes]
+rcvbuf = { from = "4MiB", to = "1KiB", factor = 2 }
+sndbuf = { from = 0, to = "1MiB", factor = 2 }
+nodelay = { from = false, to = true, step = 1 }
+chunk_count = [{ from = 1, to = 10 }, { form = 1, to = 10, step = 1, factor = 2 }]
+chunk_size = { from = 64, to = "1GiB", step = 0 }
+"link.mtu" = ["default", { from = "default", to = 1500, step = 100.5 }]
+"workload.omit" = { from = "0s", to = "1s", step = "1ns" }
+"workload.read_size" = { from = 1, to = 10, factor = 1.0 }
+"workload.bytes" = { from = 1, to = 10, factor = "2" }
+"#
+    )));
+}
+
+#[test]
+fn expressions() {
+    insta::assert_snapshot!(errors(&named(
+        r#"[workload]
+chunk_size = "rcvbuf / 4"
+[socket]
+sndbuf = "64 * 1024"
+[axes]
+rcvbuf = [1024, "2 * socket.sndbuf", "chunk_size"]
+nodelay = ["chunk_size > 1"]
+"#
+    )));
+}
+
+#[test]
+fn cells_that_cannot_be_left_out_or_added() {
+    insta::assert_snapshot!(errors(&named(
+        r#"[link]
+mtu = 1500
+[[zip]]
+rcvbuf = [1024, 2048]
+sndbuf = [4096, 8192]
+[axes]
+nodelay = [false, true]
+chunk_count = { from = 1, to = 64, step = 1 }
+[[exclude]]
+rcvbuf = 1024
+sndbuf = 8192
+[[exclude]]
+nodelay = "default"
+chunk_count = [1, 65]
+[[exclude]]
+"link.mtu" = 1500
+rcvbuff = 1024
+rcvbuf = "64K"
+repeat = 5
+[[exclude]]
+[[exclude]]
+nodelay = []
+[[include]]
+rcvbuf = 4096
+[[include]]
+nodelay = [true, false]
+[[include]]
+link.mtu = 9000
+chunk_count = 0
+[[include]]
+"#
+    )));
+}
+
+#[test]
+fn cells_that_are_added_though_they_are_there() {
+    let text = "[axes]\nrcvbuf = [1024, 2048]\nnodelay = [true, false]\n";
+    insta::assert_snapshot!("included_on_the_grid", errors(&named(&format!("{text}[[include]]\nrcvbuf = \"2KiB\"\n"))));
+    insta::assert_snapshot!(
+        "included_twice",
+        errors(&named(&format!("{text}[[include]]\nrcvbuf = 4096\n[[include]]\nnodelay = true\nrcvbuf = \"4KiB\"\n")))
+    );
+    insta::assert_snapshot!(
+        "included_and_overridden",
+        errors(&named(
+            "[socket.client]\nrcvbuf = 1\n[socket.server]\nrcvbuf = 1\n[axes]\nrcvbuf = [1024]\n[[include]]\nrcvbuf = 4096\n"
+        ))
+    );
+}
+
+#[test]
+fn nothing_is_left() {
+    let text = named("[axes]\nrcvbuf = [1024, 2048]\nnodelay = [true]\n[[exclude]]\nnodelay = true\n");
+    insta::assert_snapshot!("everything_excluded", errors(&text));
+    let text = named("[[zip]]\nrcvbuf = [1024, 2048]\nsndbuf = [1, 2]\n");
+    let overrides = Overrides { filter: assignments(&["rcvbuf=1024", "sndbuf=2"]), ..Overrides::default() };
+    insta::assert_snapshot!("everything_filtered", errors_with(&text, &overrides));
+}
+
+#[test]
+fn impossible_for_added_cells() {
+    insta::assert_snapshot!(errors(&named(
+        r#"[workload]
+kind = "stream"
+duration = "1s"
+[axes]
+"workload.omit" = ["0s"]
+"link.mtu" = [1500]
+[[include]]
+"workload.omit" = "2s"
+"#
+    )));
+}
+
+#[test]
+fn presets_that_clash() {
+    insta::assert_snapshot!(
+        "preset_unknown",
+        errors(&named("preset = \"erlang-otp-26\"\n[socket]\npreset = \"none\"\n"))
+    );
+    insta::assert_snapshot!(
+        "preset_against_a_key",
+        errors(&named("preset = \"erlang-otp-27\"\n[workload]\nprotocol = \"tcp\"\n"))
+    );
+    insta::assert_snapshot!(
+        "preset_axis_against_a_key",
+        errors(&named("[workload]\nchunk_count = 3\n[axes]\npreset = [\"erlang-otp-27\", \"netperf-omni\"]\n"))
+    );
+    insta::assert_snapshot!(
+        "presets_that_come_to_the_same",
+        errors(&named("[socket]\nrcvbuf = 1\nsndbuf = 1\n[axes]\npreset = [\"erlang-otp-27\", \"erlang-otp-28\"]\n"))
+    );
+    insta::assert_snapshot!("preset_that_is_no_list", errors(&named("[axes]\npreset = \"none\"\n")));
+}
+
+#[test]
+fn overrides_of_zipped_axes() {
+    let text = "[[zip]]\nrcvbuf = [1024, 2048, 4096]\nsndbuf = [1, 1, 2]\n[axes]\nnodelay = [false, true]\n[[include]]\nrcvbuf = 8192\nsndbuf = 3\n";
+    let axes = |set: &[&str], filter: &[&str]| {
+        let overrides = Overrides { repeat: None, set: assignments(set), filter: assignments(filter) };
+        let sweep = sweep_with(text, &overrides);
+        let axes: Vec<_> = sweep.axes.iter().map(|axis| axis.shown().join(",")).collect();
+        format!("{} + {}, {} cells", axes.join(" "), sweep.include.len(), sweep.cell_count())
+    };
+    assert_eq!(axes(&[], &[]), "1 KiB,2 KiB,4 KiB 1 B,1 B,2 B off,on + 1, 7 cells");
+    assert_eq!(axes(&["sndbuf=7"], &[]), "1 KiB,2 KiB,4 KiB 7 B,7 B,7 B off,on + 1, 7 cells");
+    assert_eq!(axes(&["sndbuf=7,8,9"], &[]), "1 KiB,2 KiB,4 KiB 7 B,8 B,9 B off,on + 1, 7 cells");
+    assert_eq!(axes(&[], &["sndbuf=1"]), "1 KiB,2 KiB 1 B,1 B off,on + 0, 4 cells", "whole rows");
+    assert_eq!(axes(&[], &["rcvbuf=4KiB,8KiB"]), "4 KiB 2 B off,on + 1, 3 cells", "added cells too");
+    // The added cell had the first value of nodelay in the file.
+    assert_eq!(axes(&[], &["nodelay=true"]), "1 KiB,2 KiB,4 KiB 1 B,1 B,2 B on + 0, 3 cells");
+    let wrong = Overrides {
+        repeat: None,
+        set: assignments(&["rcvbuf=1,2", "sndbuf=1,x,2"]),
+        filter: assignments(&["rcvbuf=16KiB"]),
+    };
+    insta::assert_snapshot!("zip_overridden_wrongly", errors_with(&named(text), &wrong));
+    let same = Overrides { set: assignments(&["rcvbuf=64KiB"]), ..Overrides::default() };
+    insta::assert_snapshot!("zip_overridden_to_the_same_rows", errors_with(&named(text), &same));
+}
+
+#[test]
+fn ranges_stand_for_lists() {
+    let axes = |text: &str| {
+        let sweep = sweep_with(&format!("[axes]\n{text}"), &Overrides::default());
+        sweep
+            .axes
+            .iter()
+            .map(|axis| axis.values.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(axes("chunk_count = { from = 1, to = 20, step = 7 }"), ["1,8,15"]);
+    assert_eq!(axes("rcvbuf = { from = \"1KiB\", to = \"4MiB\", factor = 2 }")[0].split(',').count(), 13);
+    assert_eq!(
+        axes("workload.kind = [\"stream\"]\nworkload.duration = { from = \"100ms\", to = \"1s\", step = \"100ms\" }\n")
+            [1],
+        "100ms,200ms,300ms,400ms,500ms,600ms,700ms,800ms,900ms,1s"
+    );
+    assert_eq!(axes("sndbuf.from = 1\nsndbuf.to = 4\nsndbuf.factor = 1.5\n"), ["1,2,3"]);
+    assert_eq!(
+        axes("rcvbuf = [512, { from = 1024, to = 4096, factor = 2 }, \"default\"]"),
+        ["512,1024,2048,4096,default"]
+    );
+}
+
+#[test]
+fn differences_of_what_moves_together() {
+    let was = sweep_with(
+        "preset = \"erlang-otp-27\"\n[[zip]]\nrcvbuf = [1, 2]\nsndbuf = [3, 4]\n[axes]\nnodelay = [true, false]\n[[exclude]]\nnodelay = true\nrcvbuf = [1, 2]\n[[include]]\nrcvbuf = 5\nsndbuf = 6\n",
+        &Overrides::default(),
+    );
+    let json = serde_json::to_string(&was).expect("serialises");
+    insta::assert_snapshot!("zipped_sweep_in_a_manifest", json);
+    assert_eq!(was.differences(&serde_json::from_str(&json).expect("parses")), Vec::<String>::new());
+    let now = sweep_with(
+        "preset = \"erlang-otp-27\"\n[axes]\nrcvbuf = [1, 2]\nsndbuf = [3, 4]\nnodelay = [true, false]\n",
+        &Overrides::default(),
+    );
+    insta::assert_snapshot!("differences_of_a_zip", was.differences(&now).join("\n"));
+    // As a version of the program would have it in which the preset stands for something else.
+    let other: Sweep =
+        serde_json::from_str(&json.replace("\"socket.sndbuf\":65536", "\"socket.sndbuf\":4096")).expect("parses");
+    insta::assert_snapshot!("differences_of_a_preset", was.differences(&other).join("\n"));
+}
+
+#[test]
 fn nothing_follows_from_a_slip() {
     insta::assert_snapshot!(errors(&named(
         r#"[workload]
@@ -280,6 +515,12 @@ fn a_grid_beyond_the_caps() {
     let cells = Sweep::parse("sweep.toml", &cells, &Overrides::default()).expect_err("too many cells");
     let found: Vec<_> = cells.iter().map(|error| format!("{error}\nhelp: {}", error.fix())).collect();
     insta::assert_snapshot!("cells_beyond_the_cap", found.join("\n"));
+    let zip = named(&format!(
+        "[[zip]]\nchunk_count = [{}]\nchunk_size = [{}]\n[axes]\nrcvbuf = {{ from = 1, to = 100_000, step = 1 }}\n[[exclude]]\nrcvbuf = 1\n[[include]]\nrcvbuf = 200_000\n",
+        list(20),
+        list(20)
+    ));
+    insta::assert_snapshot!("zipped_cells_beyond_the_cap", errors(&zip));
     let runs =
         format!("[run]\nrepeat = 10_000\nwarmup = 1\n[axes]\nchunk_count = [{}]\nnodelay = [false, true]\n", list(50));
     insta::assert_snapshot!("runs_beyond_the_cap", errors(&named(&runs)));
@@ -298,6 +539,20 @@ fn the_largest_grid_is_checked_quickly() {
     let list = |count: usize| (1..=count).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
     let text = format!("[axes]\nchunk_count = [{}]\nrcvbuf = [{}]\n", list(1000), list(100));
     assert_eq!(sweep_with(&text, &Overrides::default()).cell_count(), 100_000);
+    let excludes: Vec<_> = (1..=1000).map(|n| format!("[[exclude]]\nchunk_count = {n}\nrcvbuf = 7\n")).collect();
+    let excludes = excludes.concat();
+    let sweep = sweep_with(&format!("{text}{excludes}"), &Overrides::default());
+    assert_eq!((sweep.cell_count(), sweep.excluded_count()), (99_000, 1000));
+    let errors = Sweep::parse(
+        "sweep.toml",
+        &named(&format!("{text}{excludes}[[exclude]]\nrcvbuf = 8\n")),
+        &Overrides::default(),
+    );
+    let errors = errors.expect_err("one [[exclude]] too many");
+    assert_eq!(
+        errors.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["more [[exclude]] tables than MAX_EXCLUDES (1000)"]
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Makes figures up, exactly, so that everything above the backends can be tested without a kernel, a clock or root.
 //!
-//! A completion is a millisecond, a microsecond a chunk, and a thousandth of the repeat's start phase; a receive buffer of
+//! A completion is a millisecond, a microsecond a chunk, and a millionth of the repeat's start phase; a receive buffer of
 //! 1 to 4 bytes ends in each of the outcomes without figures.
 
 use std::ops::ControlFlow;
@@ -61,7 +61,7 @@ fn measure(job: &Job) -> Measurement {
     if outcome != Outcome::Measured {
         return Measurement::without_figures(outcome, format!("made up: {outcome}"));
     }
-    let completion = Span(1_000_000 + 1000 * u64::from(work.chunk_count) + job.phase.0 / 1000);
+    let completion = Span(1_000_000 + 1000 * u64::from(work.chunk_count) + job.phase.0 / 1_000_000);
     let mut latencies = Recorder::with_capacity(work.chunk_count as usize);
     (0..work.chunk_count).for_each(|chunk| latencies.add(1000 * u64::from(chunk + 1)));
     let echo = work.kind == Work::Echo;

@@ -26,6 +26,8 @@ pub struct Job {
     pub timeout: Span,
     /// How long after its fixed starting point a repeat in virtual time begins, so that repeats sample the timer tick.
     pub phase: Span,
+    /// Whether to read the kernel's counters and what it knows of the connection, beside the figures.
+    pub evidence: bool,
 }
 
 /// The machine that measures.

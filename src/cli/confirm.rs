@@ -55,6 +55,7 @@ pub(super) fn confirm(
         destination: Destination::Out(folder(dir.path())),
         choice: Choice { program: program()?, parallel, native_refused, fake },
         fresh: true,
+        evidence: !manifest.command.iter().any(|word| word == "--no-evidence"),
         store: store(),
     };
     if !quiet {

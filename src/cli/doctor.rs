@@ -100,7 +100,7 @@ fn cell(what: &'static str, topology: Topology, refused: Option<&str>) -> Findin
     };
     let mut settings = Settings::default();
     settings.link.topology = topology;
-    let job = Job { settings, timeout: Span(5_000_000_000), phase: Span(0) };
+    let job = Job { settings, timeout: Span(5_000_000_000), phase: Span(0), evidence: false };
     let measured = native.measure(&job, &AtomicBool::new(false));
     match (measured.outcome, measured.completion_ns) {
         (Outcome::Measured, Some(completion)) => {
@@ -114,22 +114,30 @@ fn cell(what: &'static str, topology: Topology, refused: Option<&str>) -> Findin
 }
 
 fn protocols() -> Vec<Finding> {
-    [("TCP", Protocol::Tcp, Style::OneToOne), ("SCTP", Protocol::Sctp, Style::OneToMany)]
-        .into_iter()
-        .map(|(what, protocol, style)| {
-            let mut settings = Settings::default();
-            settings.workload.protocol = protocol;
-            settings.workload.style = style;
-            match workload::probe(&settings) {
-                Ok(()) => yes(what, "in this kernel"),
-                Err(failure) => no(
-                    what,
-                    failure.to_string().split(": use").next().unwrap_or_default(),
-                    "load the module as root (modprobe sctp), if the kernel has it; else a guest is used by itself",
-                ),
-            }
-        })
-        .collect()
+    [
+        ("TCP", Protocol::Tcp, Style::OneToOne),
+        ("MPTCP", Protocol::Mptcp, Style::OneToOne),
+        ("SCTP", Protocol::Sctp, Style::OneToMany),
+    ]
+    .into_iter()
+    .map(|(what, protocol, style)| {
+        let mut settings = Settings::default();
+        settings.workload.protocol = protocol;
+        settings.workload.style = style;
+        match workload::probe(&settings) {
+            Ok(()) => yes(what, "in this kernel"),
+            Err(failure) => no(
+                what,
+                failure.to_string().split(": use").next().unwrap_or_default(),
+                if protocol == Protocol::Sctp {
+                    "load the module as root (modprobe sctp), if the kernel has it; else a guest is used by itself"
+                } else {
+                    "a guest is used by itself where a sweep needs it"
+                },
+            ),
+        }
+    })
+    .collect()
 }
 
 fn queues() -> Finding {

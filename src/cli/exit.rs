@@ -21,12 +21,13 @@ pub(super) enum Exit {
 }
 
 impl Exit {
-    /// How a run that went to its end is to be judged. A skipped cell is no fault of the run's, unless all are.
+    /// How a run that went to its end is to be judged. A skipped cell is no fault of the run's, unless all are, and chunks
+    /// lost over UDP are what was to be found out.
     pub(super) fn of(records: &[Record]) -> Self {
         let mut measured = false;
         for record in records {
             match record.measurement.outcome {
-                Outcome::Measured => measured = true,
+                Outcome::Measured | Outcome::Incomplete => measured = true,
                 Outcome::Skipped => {}
                 Outcome::TimedOut | Outcome::Invalid | Outcome::Failed => return Self::SomeFailed,
             }

@@ -6,11 +6,13 @@ mod compare;
 mod confirm;
 mod doctor;
 mod exit;
+mod explain;
 mod gate;
 mod kernel;
 mod plot;
 mod progress;
 mod run;
+mod schema;
 mod show;
 
 use std::error::Error;
@@ -47,7 +49,9 @@ enum Command {
     Check(check::CheckArgs),
     /// Show the results of a run, or of one of its cells.
     Show(show::ShowArgs),
-    /// Draw the heatmaps of a run, or the ratio of two runs.
+    /// Say why the cells of a run are as they are, and what separates the slow ones from the fast ones.
+    Explain(explain::ExplainArgs),
+    /// Draw the heatmaps of a run, the ratio of two runs, distributions, or buffers over time.
     Plot(plot::PlotArgs),
     /// Write the page of a run: one file to open in a browser, with every cell's details.
     Report(plot::ReportArgs),
@@ -57,6 +61,8 @@ enum Command {
     Gate(gate::GateArgs),
     /// Keep what a run measured in a file, for `sweep gate`.
     Baseline(baseline::BaselineArgs),
+    /// Print the JSON Schema of a sweep file, so that an editor completes and checks it.
+    Schema(schema::SchemaArgs),
     /// Tell what this machine can do, and what to do about what it cannot.
     Doctor(doctor::DoctorArgs),
     /// Manage the kernels that guests run, and the frozen machines made of them.
@@ -112,11 +118,13 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::check(&arguments),
         Command::Show(arguments) => show::show(&arguments),
+        Command::Explain(arguments) => explain::explain(&arguments),
         Command::Plot(arguments) => plot::plot(&arguments),
         Command::Report(arguments) => plot::report(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Gate(arguments) => gate::gate(&arguments),
         Command::Baseline(arguments) => baseline::baseline(&arguments),
+        Command::Schema(arguments) => schema::describe(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Kernel(arguments) => kernel::kernel(&arguments),
     };

@@ -35,10 +35,14 @@ pub(super) struct PlotArgs {
     #[arg(long, value_name = "AXIS")]
     facet: Vec<String>,
     /// Draw the distribution of these samples for a few cells instead of a map: chunks or repeats.
-    #[arg(long, value_name = "SAMPLES", conflicts_with = "other")]
+    #[arg(long, value_name = "SAMPLES", conflicts_with = "other", group = "of-cells")]
     distribution: Option<Sample>,
-    /// Cells of the distribution, by id or its beginning; without it, a few from the fastest to the slowest.
-    #[arg(long, value_name = "ID", requires = "distribution")]
+    /// Draw buffers over time instead of a map: size, use and windows at both ends of a stream.
+    #[arg(long, conflicts_with_all = ["other", "metric", "stat", "x", "y", "facet"], group = "of-cells")]
+    over_time: bool,
+    /// Cells of --distribution or --over-time, by id or its beginning; without it, a few from the fastest to the slowest, or
+    /// the one whose buffers changed most.
+    #[arg(long, value_name = "ID", requires = "of-cells")]
     cell: Vec<String>,
     /// svg or png.
     #[arg(long, value_name = "FORMAT")]
@@ -106,6 +110,8 @@ pub(super) fn plot(arguments: &PlotArgs) -> Result<Exit, Exit> {
     };
     let paths = if let Some(sample) = arguments.distribution {
         one("distribution", plot::distribution(&run.manifest, cells, records, &arguments.cell, sample, &options))?
+    } else if arguments.over_time {
+        one("over-time", plot::over_time(&run.manifest, cells, records, &arguments.cell, &options))?
     } else if let Some(other) = &arguments.other {
         let other = read(other)?;
         one(&format!("ratio-{metric}"), plot::ratio(run.parts(), other.parts(), &options))?

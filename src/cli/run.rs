@@ -16,6 +16,7 @@ use crate::spec::Sweep;
 use crate::stats::summarise;
 
 use super::exit::Exit;
+use super::explain::explain_run;
 use super::progress::Reporter;
 use super::{SweepArgs, become_native, check, complain, plot, print, print_json, program, store, width};
 
@@ -47,6 +48,9 @@ pub(super) struct RunArgs {
     /// Run cells in virtual time anew even if their results are known from an earlier run.
     #[arg(long)]
     fresh: bool,
+    /// Do not read the kernel's counters and what it knows of each connection: cells then say no reasons.
+    #[arg(long)]
+    no_evidence: bool,
     /// Write no pictures and no page at the end.
     #[arg(long)]
     no_plot: bool,
@@ -88,6 +92,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
         destination,
         choice,
         fresh: arguments.fresh,
+        evidence: !arguments.no_evidence,
         store: store(),
     };
     let interrupted = watch_signals()?;
@@ -158,7 +163,8 @@ fn conclude(finished: &Finished, arguments: &RunArgs) -> Result<Exit, Exit> {
     if arguments.json {
         print_json(&RunReport::new(&manifest, &cells, &loaded.warnings))?;
     } else {
-        print(&format!("{}\n", table(&manifest.sweep.name, &cells, width()).trim_end()));
+        let explained = explain_run(&manifest, &cells, &loaded.records);
+        print(&format!("{}\n", table(&manifest.sweep.name, &cells, &explained.cells, width()).trim_end()));
     }
     if !arguments.quiet {
         if finished.reused > 0 {

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::explain::{self, CellFindings};
 use crate::record::{Record, RunDir};
 use crate::report::{CellReport, RunReport, show_cell, table};
 use crate::settings::{Axes, find};
 use crate::stats::{CellSummary, select, summarise};
 
 use super::exit::Exit;
+use super::explain::explain_run;
 use super::{complain, is_key, print, print_json, width};
 
 /// Arguments of `sweep show`.
@@ -37,7 +39,8 @@ pub(super) fn show(arguments: &ShowArgs) -> Result<Exit, Exit> {
         if arguments.json {
             return print_json(&RunReport::new(&manifest, &cells, &loaded.warnings));
         }
-        print(&format!("{}\n", table(&manifest.sweep.name, &cells, width()).trim_end()));
+        let explained = explain_run(&manifest, &cells, &loaded.records);
+        print(&format!("{}\n", table(&manifest.sweep.name, &cells, &explained.cells, width()).trim_end()));
         return Ok(Exit::Done);
     }
     let chosen: Vec<&CellSummary> = cells.iter().filter(|cell| matches(cell, &arguments.cells)).collect();
@@ -46,14 +49,20 @@ pub(super) fn show(arguments: &ShowArgs) -> Result<Exit, Exit> {
         return Err(Exit::Wrong);
     }
     let repeats: Vec<Vec<&Record>> = chosen.iter().map(|cell| select(&loaded.records, cell)).collect();
+    let findings: Vec<CellFindings> = chosen
+        .iter()
+        .zip(&repeats)
+        .map(|(cell, repeats)| explain::explain(repeats, manifest.sysctls_of(&cell.kernel)))
+        .collect();
+    let all = chosen.iter().zip(&repeats).zip(&findings);
     if arguments.json {
         let reports: Vec<CellReport<'_>> =
-            chosen.iter().zip(&repeats).map(|(summary, repeats)| CellReport { summary, repeats }).collect();
+            all.map(|((&summary, repeats), findings)| CellReport { summary, findings, repeats }).collect();
         return print_json(&reports);
     }
-    for (index, (cell, repeats)) in chosen.iter().zip(&repeats).enumerate() {
+    for (index, ((cell, repeats), found)) in all.enumerate() {
         let gap = if index == 0 { "" } else { "\n" };
-        print(&format!("{gap}{}\n", show_cell(cell, repeats, width()).trim_end()));
+        print(&format!("{gap}{}\n", show_cell(cell, repeats, found, width()).trim_end()));
     }
     Ok(Exit::Done)
 }

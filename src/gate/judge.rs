@@ -310,10 +310,11 @@ fn correct(cells: &mut [Judged]) -> usize {
     tests
 }
 
-/// Whether an outcome is worse than another: a skipped cell was not tried.
+/// Whether an outcome is worse than another. A skipped cell was not tried; and where datagrams are lost by chance, which repeats are
+/// incomplete is chance too: what is compared then is the others, as long as there are any.
 fn rank(outcome: Outcome) -> u8 {
     match outcome {
-        Outcome::Measured | Outcome::Skipped => 0,
+        Outcome::Measured | Outcome::Skipped | Outcome::Incomplete => 0,
         Outcome::Invalid => 1,
         Outcome::TimedOut => 2,
         Outcome::Failed => 3,
@@ -352,10 +353,10 @@ impl Judged {
             (false, false) => {}
         }
         let (was, is) = (rank(before.outcome), rank(after.outcome));
-        if is > was || (is > 0 && before.measured > 0 && after.measured == 0) {
+        if is > was || (before.measured > 0 && after.measured == 0) {
             return Some((Verdict::Regressed, Some(format!("was {}, is {}", before.outcome, why(after)))));
         }
-        if is < was || (was > 0 && before.measured == 0 && after.measured > 0) {
+        if is < was || (before.measured == 0 && after.measured > 0) {
             return Some((Verdict::Improved, Some(format!("was {}, is {}", why(before), after.outcome))));
         }
         let nothing = before.figures.is_empty() || after.figures.is_empty();

@@ -2,8 +2,18 @@
 //! Imports `units` only.
 
 mod distribution;
+mod evidence;
+mod link;
+mod option;
+mod samples;
 
 pub use distribution::{Distribution, Recorder};
+pub use evidence::{Evidence, TcpFacts};
+pub use link::{Interface, LinkFacts, PlacementFacts, QueueFacts, Scheduled, SysctlFacts};
+pub use option::{Association, OptionReading, Reading, Zerocopy};
+pub use samples::Samples;
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +24,8 @@ choice! {
     Outcome {
         /// It ran to its end and the figures stand.
         Measured = "measured",
+        /// It ran to its end and chunks of a burst were lost on the way; how many is told.
+        Incomplete = "incomplete",
         /// Its deadline passed; what had arrived until then is told.
         TimedOut = "timed-out",
         /// The kernel refused the combination.
@@ -58,6 +70,16 @@ pub struct Measurement {
     pub goodput_bps: Option<u64>,
     /// Application bytes that arrived: echoes at the client, or a stream at its receiver. Known for time-outs too.
     pub delivered_bytes: Option<u64>,
+    /// UDP only: chunks that were sent and of which nothing came: no echo, or for a stream no arrival.
+    pub lost_chunks: Option<u64>,
+    /// UDP only: arrivals of a chunk that had arrived before.
+    pub duplicated_chunks: Option<u64>,
+    /// The stream that ran beside an echo, where one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Box<Beside>>,
+    /// What a reader of the figures has to know, such as that MPTCP fell back to TCP.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
     /// Each chunk's own round trip, echo only.
     pub chunk_latency_ns: Option<Distribution>,
     /// From the client's start, when namespaces and link stood, to the end of both ends: what the repeat covers of its
@@ -69,6 +91,15 @@ pub struct Measurement {
     pub client: End,
     /// The server's end.
     pub server: End,
+    /// The devices of both ends and their queues, read after the repeat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkFacts>,
+    /// Where the cell sets any sysctl: those, and all that bear on buffers, read in the server's namespace before the workload.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub sysctls: BTreeMap<String, SysctlFacts>,
+    /// How the two threads were scheduled, where the cell says anything of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<PlacementFacts>,
 }
 
 impl Measurement {
@@ -76,6 +107,29 @@ impl Measurement {
     pub fn without_figures(outcome: Outcome, reason: impl Into<String>) -> Self {
         Self { outcome, reason: Some(reason.into()), ..Self::default() }
     }
+
+    /// Takes the figures back, and says why. What the ends and the link were stays.
+    pub fn void(&mut self, outcome: Outcome, reason: impl Into<String>) {
+        self.outcome = outcome;
+        self.reason = Some(reason.into());
+        self.completion_ns = None;
+        self.goodput_bps = None;
+        self.chunk_latency_ns = None;
+    }
+}
+
+/// A stream that ran beside an echo on a connection of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Beside {
+    /// Application bits per second that arrived, from the first arrival to the last.
+    pub goodput_bps: Option<u64>,
+    /// Application bytes that arrived.
+    pub delivered_bytes: Option<u64>,
+    /// The client's end.
+    pub client: End,
+    /// The server's end.
+    pub server: End,
 }
 
 /// What one end of the connection was given and used.
@@ -88,6 +142,18 @@ pub struct End {
     pub sndbuf: Buffer,
     /// The no-delay switch.
     pub nodelay: Switch,
+    /// Other socket options that were asked for, by the path of their key below `socket`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, OptionReading>,
+    /// SCTP only: the association at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub association: Option<Box<Association>>,
+    /// MPTCP only: whether this end's connection had fallen back to TCP at the end (`MPTCP_INFO`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fell_back: Option<bool>,
+    /// What became of sends in place, where the workload makes them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zerocopy: Option<Zerocopy>,
     /// CPU time of this end's thread in user mode, from before the first send to after the last arrival.
     pub cpu_user_ns: Option<u64>,
     /// The same in the kernel.
@@ -96,6 +162,12 @@ pub struct End {
     pub voluntary_switches: Option<u64>,
     /// Times the processor was taken from it.
     pub involuntary_switches: Option<u64>,
+    /// What the kernel counted and knew at this end. Absent with `--no-evidence`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+    /// Its buffers and windows over time. Streams only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<Samples>,
 }
 
 /// One buffer of one end, in bytes as `getsockopt` says them.

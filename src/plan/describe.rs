@@ -1,11 +1,12 @@
 //! What `sweep check` says about a sweep, but for where it would run.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
 
-use crate::settings::{Value, find};
-use crate::spec::{Order, Sweep};
+use crate::settings::{Axes, Value, find};
+use crate::spec::{Axis, Order, Sweep};
 use crate::units::Span;
 
 use super::{Estimate, Plan};
@@ -26,8 +27,20 @@ pub struct Description {
     pub axes: Vec<AxisDescription>,
     /// What is set and does not vary.
     pub fixed: Vec<FixedDescription>,
-    /// How many cells the axes span.
+    /// What the presets that are named stand for. What is set or varied wins over them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub presets: BTreeMap<String, Axes>,
+    /// How many cells there are.
     pub cells: usize,
+    /// How many combinations of the grid are left out by `[[exclude]]`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub excluded: u64,
+    /// How many cells are added to the grid by `[[include]]`: the last ones.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub included: u64,
+    /// The lengths of the grid.
+    #[serde(skip)]
+    lengths: Vec<usize>,
     /// Repeats of each cell that count.
     pub repeat: u32,
     /// Repeats of each cell before these.
@@ -41,6 +54,9 @@ pub struct Description {
     /// Longest time that one repeat may take.
     #[serde(rename = "timeout_ns")]
     pub timeout: Span,
+    /// What works and is likely not what was meant.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// How long it all takes.
     #[serde(flatten)]
     pub estimate: Estimate,
@@ -57,6 +73,9 @@ pub struct AxisDescription {
     pub about: &'static str,
     /// The values, as in records.
     pub values: Vec<Value>,
+    /// The names of the axes that move with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub zipped_with: Vec<String>,
     /// The values, as in tables.
     #[serde(skip)]
     shown: Vec<String>,
@@ -79,6 +98,7 @@ impl Description {
             path: axis.path.clone(),
             about: find(&axis.path).map_or("", |key| key.about),
             values: axis.values.clone(),
+            zipped_with: zipped_with(sweep, axis),
             shown: axis.shown(),
         });
         let fixed =
@@ -88,13 +108,18 @@ impl Description {
             description: sweep.description.clone(),
             axes: axes.collect(),
             fixed: fixed.collect(),
+            presets: sweep.presets.clone(),
             cells: plan.cells.len(),
+            excluded: sweep.excluded_count(),
+            included: sweep.include.len() as u64,
+            lengths: sweep.lengths(),
             repeat: sweep.run.repeat,
             warmup: sweep.run.warmup,
             runs: plan.runs.len(),
             order: sweep.run.order,
             seed: sweep.run.seed,
             timeout: sweep.run.timeout,
+            warnings: plan.warnings(),
             estimate: Estimate::of(plan, &sweep.run),
         }
     }
@@ -113,15 +138,31 @@ impl fmt::Display for Description {
             }
             rows.iter().try_for_each(|(name, text)| writeln!(f, "  {name:width$}  {text}"))
         };
-        rows("axes", self.axes.iter().map(|axis| (axis.name.as_str(), shown(&axis.shown))).collect(), f)?;
+        let axes = self.axes.iter().map(|axis| {
+            let with = axis.zipped_with.join(", ");
+            let with = if with.is_empty() { with } else { format!("  (moves with {with})") };
+            (axis.name.as_str(), shown(&axis.shown) + &with)
+        });
+        rows("axes", axes.collect(), f)?;
         let fixed = self.fixed.iter().map(|fixed| {
             let value = find(&fixed.path).map_or_else(|| fixed.value.to_string(), |key| key.kind.show(&fixed.value));
             (fixed.path.as_str(), value)
         });
         rows("fixed", fixed.collect(), f)?;
+        let presets = self.presets.iter().filter(|(_, sets)| !sets.0.is_empty());
+        let presets = presets.map(|(name, sets)| (name.as_str(), sets.to_string()));
+        rows("presets, where nothing else is said", presets.collect(), f)?;
 
-        let lengths: Vec<String> = self.axes.iter().map(|axis| axis.values.len().to_string()).collect();
-        let product = if lengths.len() > 1 { format!(" ({})", lengths.join(" × ")) } else { String::new() };
+        let lengths: Vec<String> = self.lengths.iter().map(ToString::to_string).collect();
+        let mut product = lengths.join(" × ");
+        if self.excluded > 0 {
+            product = format!("{product}, less {} left out", self.excluded);
+        }
+        if self.included > 0 {
+            product = format!("{product}, and {} added", self.included);
+        }
+        let plain = lengths.len() < 2 && self.excluded == 0 && self.included == 0;
+        let product = if plain { String::new() } else { format!(" ({product})") };
         let warmup = match self.warmup {
             0 => String::new(),
             warmup => format!(", after {}", count(warmup as usize, "warm-up")),
@@ -139,8 +180,20 @@ impl fmt::Display for Description {
             "time     about {} if no cell stalls, at most {}",
             whole(self.estimate.expected),
             whole(self.estimate.at_most)
-        )
+        )?;
+        self.warnings.iter().try_for_each(|warning| writeln!(f, "warning  {warning}"))
     }
+}
+
+/// The names of the axes that move with this one.
+fn zipped_with(sweep: &Sweep, axis: &Axis) -> Vec<String> {
+    let others = sweep.zip_of(&axis.path).unwrap_or_default().iter().filter(|path| **path != axis.path);
+    others.filter_map(|path| sweep.axis(path)).map(|other| other.name.clone()).collect()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A text in lines of at most [`MAX_WIDTH`] characters, broken at spaces.
@@ -197,6 +250,37 @@ mod tests {
             "a_long_axis",
             describe(&format!("name = \"long\"\n[axes]\nchunk_count = [{}]\n", many.join(", ")))
         );
+    }
+
+    #[test]
+    fn what_moves_together_is_left_out_and_is_added() {
+        let text = r#"
+name = "zipped"
+preset = "erlang-otp-28"
+[[zip]]
+rcvbuf = ["32KiB", "64KiB", "128KiB"]
+sndbuf = ["32KiB", "64KiB", "64KiB"]
+[axes]
+nodelay = [false, true]
+chunk_size = { from = 64, to = 1024, factor = 4 }
+[[exclude]]
+rcvbuf = "128KiB"
+nodelay = false
+[[include]]
+rcvbuf = 1024
+sndbuf = 1024
+"#;
+        insta::assert_snapshot!("zipped", describe(text));
+        insta::assert_snapshot!("zipped_json", serde_json::to_string_pretty(&describe(text)).expect("serialises"));
+    }
+
+    #[test]
+    fn what_is_likely_not_meant_is_said() {
+        let text = "name = \"t\"\n[link]\nrate = \"1Gbit/s\"\n[axes]\n\"link.delay\" = [\"1ms\", \"20ms\"]\n";
+        let said = describe(text).to_string();
+        let warning = said.lines().find_map(|line| line.strip_prefix("warning  ")).expect("a warning");
+        assert!(warning.starts_with("link.limit = 1000 is too small for 1Gbit/s and 20ms"), "{warning}");
+        assert!(warning.ends_with("use 2477 or more (in 1 of 2 cells)"), "{warning}");
     }
 
     #[test]

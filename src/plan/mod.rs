@@ -40,7 +40,7 @@ pub struct Run {
 /// What a run of a sweep does, one thing after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The cells, in the order of the axes: the last axis varies fastest.
+    /// The cells, in the order of the axes, the last axis varying fastest; then those that are added to the grid.
     pub cells: Vec<Cell>,
     /// The repeats, in the order in which they run: rounds that hold each cell once, warm-ups first.
     pub runs: Vec<Run>,
@@ -51,14 +51,14 @@ impl Plan {
     pub fn new(sweep: &Sweep) -> Self {
         let grid = sweep.cells();
         // A checked sweep is within MAX_CELLS.
-        let count = usize::try_from(sweep.cell_count()).unwrap_or(0);
-        let cells: Vec<Cell> = (0..count)
-            .map(|index| {
-                let positions = grid.positions(index);
-                let settings = grid.settings(&positions);
-                Cell { id: CellId::of(&settings), axes: grid.axes(&positions), settings }
+        let cells: Vec<Cell> = grid
+            .points()
+            .map(|point| {
+                let settings = grid.settings(&point);
+                Cell { id: CellId::of(&settings), axes: grid.axes(&point), settings }
             })
             .collect();
+        let count = cells.len();
         let warmups = (0..sweep.run.warmup).map(|repeat| (repeat, true));
         let repeats = (0..sweep.run.repeat).map(|repeat| (repeat, false));
         let mut rng = ChaCha8Rng::seed_from_u64(sweep.run.seed);
@@ -72,6 +72,20 @@ impl Plan {
             runs.extend(order.iter().map(|&cell| Run { cell, repeat, warmup }));
         }
         Self { cells, runs }
+    }
+
+    /// What works in some cells and is likely not what was meant there, each once, with how many cells it is about.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut found: Vec<(String, usize)> = Vec::new();
+        for warning in self.cells.iter().flat_map(|cell| cell.settings.warnings()) {
+            match found.iter_mut().find(|(known, _)| *known == warning) {
+                Some((_, count)) => *count += 1,
+                None => found.push((warning, 1)),
+            }
+        }
+        let cells = self.cells.len();
+        let place = |count| if count < cells { format!(" (in {count} of {cells} cells)") } else { String::new() };
+        found.into_iter().map(|(warning, count)| format!("{warning}{}", place(count))).collect()
     }
 
     /// The cell of that id.

@@ -4,15 +4,20 @@ use super::canvas::{Canvas, Type, count};
 use super::grid::Panel;
 use super::labels::{self, Label, SECOND, SIZE};
 use super::layout::Layout;
-use super::space::Dimension;
-use super::text::{fit, width};
+use super::space::{Dimension, KERNEL};
+use super::text::{bold_width, fit, width};
 
 /// The titles above a panel.
 pub(super) fn titles(canvas: &mut Canvas<'_>, layout: &Layout, panel: &Panel, (x, y): (i32, i32)) {
     let text = canvas.palette.text;
     let lines = count(panel.titles.len());
     for (index, title) in panel.titles.iter().enumerate() {
-        let title = fit(title, 12.0 * 1.12, f64::from(layout.panel().0));
+        let room = f64::from(layout.panel().0);
+        // A kernel's image says which one it is: better that alone than a release cut short.
+        let image =
+            title.split_once(" (").filter(|_| title.starts_with(KERNEL)).map_or(title.as_str(), |(image, _)| image);
+        let title = if bold_width(title, 12.0) <= room { title } else { image };
+        let title = fit(title, 12.0 * 1.12, room);
         let line = y - 4 - 17 * (lines - count(index)) + 9;
         canvas.text((x, line), &title, Type::new(12.0, text).bold());
     }

@@ -99,18 +99,18 @@ fn contrast(a: Rgb, b: Rgb) -> f64 {
 
 /// Colours of everything but figures.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Palette {
+pub(crate) struct Palette {
     pub(super) ground: Rgb,
     pub(super) text: Rgb,
     pub(super) muted: Rgb,
     pub(super) rule: Rgb,
     pub(super) hatch_ground: Rgb,
     pub(super) hatch: Rgb,
-    pub(super) lines: [Rgb; 6],
+    pub(crate) lines: [Rgb; 6],
 }
 
 impl Palette {
-    pub(super) fn of(theme: super::Theme) -> Self {
+    pub(crate) fn of(theme: super::Theme) -> Self {
         match theme {
             super::Theme::Light => Self {
                 ground: WHITE,

@@ -121,6 +121,13 @@ fn choose(cells: &[CellSummary], chosen: &[String]) -> Result<Vec<usize>, PlotEr
         taken.dedup();
         return Ok(taken);
     }
+    let mut taken = by_id(cells, chosen)?;
+    taken.truncate(MAX_LINES);
+    Ok(taken)
+}
+
+/// The indexes of the cells of those ids, or beginnings of ids.
+pub(super) fn by_id(cells: &[CellSummary], chosen: &[String]) -> Result<Vec<usize>, PlotError> {
     let mut taken = Vec::new();
     for typed in chosen {
         let found: Vec<usize> =
@@ -131,12 +138,11 @@ fn choose(cells: &[CellSummary], chosen: &[String]) -> Result<Vec<usize>, PlotEr
         }
         taken.extend(found.into_iter().filter(|index| !taken.contains(index)).collect::<Vec<_>>());
     }
-    taken.truncate(MAX_LINES);
     Ok(taken)
 }
 
 /// A cell by what tells it from others.
-fn name(space: &Space, cell: usize) -> String {
+pub(super) fn name(space: &Space, cell: usize) -> String {
     let places = space.places.get(cell).map_or(&[][..], Vec::as_slice);
     let varying = space.dimensions.iter().zip(places).filter(|(dimension, _)| dimension.values.len() > 1);
     let parts: Vec<_> = varying

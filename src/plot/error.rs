@@ -30,6 +30,12 @@ pub enum PlotError {
     /// Cells that have no such figures.
     #[error("none of the chosen cells has {0}")]
     NoFigures(&'static str),
+    /// Cells that were not sampled.
+    #[error(
+        "none of the chosen cells has samples of its buffers over time: streams take them, echoes do not, and neither did \
+         earlier versions of sweep"
+    )]
+    NoSamples,
     /// The picture is larger than any program could show.
     #[error("the picture would be {width} × {height} pixels: choose fewer values, or put other axes on --x and --y")]
     TooLarge {

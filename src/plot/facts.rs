@@ -4,7 +4,7 @@
 use super::space::{Space, clock_name, kernel_name};
 use super::text::clean;
 use crate::record::Manifest;
-use crate::settings::{Settings, Value, find};
+use crate::settings::{Key, Settings, Value, find};
 use crate::stats::CellSummary;
 
 /// More kernels than this are counted, not listed.
@@ -30,18 +30,28 @@ fn listed(noun: &str, texts: &[String]) -> String {
     }
 }
 
+/// The value of a key that is no axis: as the sweep sets it, or else as it is when nobody does.
+fn off_axis(manifest: &Manifest, key: &Key) -> Option<Value> {
+    let stored = manifest.sweep.resolved.get("fixed").and_then(|fixed| fixed.get(key.path));
+    match stored.and_then(|value| serde_json::from_value::<Value>(value.clone()).ok()) {
+        Some(value) => Some(value),
+        None => key.read(&Settings::default()),
+    }
+}
+
 /// The value of a key that is the same in all cells, as it is shown; `None` where it is an axis.
 fn fixed(manifest: &Manifest, cells: &[CellSummary], path: &str) -> Option<String> {
     let key = find(path)?;
     if cells.iter().any(|cell| cell.axes.get(key.name()).is_some()) {
         return None;
     }
-    let stored = manifest.sweep.resolved.get("fixed").and_then(|fixed| fixed.get(path));
-    let value = match stored.and_then(|value| serde_json::from_value::<Value>(value.clone()).ok()) {
-        Some(value) => value,
-        None => (key.get?)(&Settings::default()),
-    };
-    Some(clean(&key.kind.show(&value)))
+    Some(clean(&key.kind.show(&off_axis(manifest, key)?)))
+}
+
+/// The value of a key in one cell, whether it is an axis or not.
+pub(super) fn setting(manifest: &Manifest, cell: &CellSummary, path: &str) -> Option<Value> {
+    let key = find(path)?;
+    cell.axes.get(key.name()).cloned().or_else(|| off_axis(manifest, key))
 }
 
 /// Kernel, clock and machine.

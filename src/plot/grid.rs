@@ -69,6 +69,11 @@ impl<'a> Grid<'a> {
         places(self.x)
     }
 
+    /// Whether only one axis varies within a panel: a line says more than a map of one row.
+    pub(super) fn is_line(&self) -> bool {
+        self.y.is_none() && self.across() > 1
+    }
+
     /// Cells from bottom to top in one panel.
     pub(super) fn up(&self) -> usize {
         places(self.y)

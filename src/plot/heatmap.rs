@@ -60,7 +60,7 @@ pub fn heatmap(
         marks: Vec::new(),
         notes: reasons(cells),
     };
-    let is_line = choice.y.is_none() && grid.across() > 1;
+    let is_line = grid.is_line();
     if let Some(scale) = scale {
         let darker = darker(options.metric, options.stat);
         sheet.legend = if is_line {
@@ -73,7 +73,9 @@ pub fn heatmap(
         };
     }
     if is_line {
-        let lines = Lines { grid: &grid, cells, figures: &figures, unit, name: metric };
+        // Not from zero where the scale is logarithmic, and so said by its ticks.
+        let scale = Scale::of(line::ends(&figures)).map(Scale::widened);
+        let lines = Lines { grid: &grid, cells, figures: &figures, scale, unit, name: metric };
         return line::draw(&lines, sheet, options.theme);
     }
     let tiles = cells.iter().zip(&figures).map(|(cell, figure)| match figure.as_ref().zip(scale) {
@@ -128,7 +130,7 @@ pub(super) fn darker(metric: Metric, stat: Stat) -> &'static str {
 }
 
 /// The same for a line.
-fn direction(metric: Metric, stat: Stat) -> &'static str {
+pub(super) fn direction(metric: Metric, stat: Stat) -> &'static str {
     match (stat, metric.direction()) {
         (Stat::Spread, _) | (_, Direction::WorseUp) => ". Lower is better",
         (_, Direction::WorseDown) => ". Higher is better",

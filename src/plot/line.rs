@@ -20,18 +20,22 @@ pub(super) struct Lines<'a> {
     pub(super) grid: &'a Grid<'a>,
     pub(super) cells: &'a [CellSummary],
     pub(super) figures: &'a [Option<CellFigure>],
+    /// Reaches beyond the range of every figure. `None` where there are none.
+    pub(super) scale: Option<Scale>,
     pub(super) unit: Unit,
     /// What the axis upwards is called.
     pub(super) name: &'a str,
 }
 
+/// All that a line and its ranges reach.
+pub(super) fn ends(figures: &[Option<CellFigure>]) -> impl Iterator<Item = f64> + '_ {
+    figures.iter().flatten().flat_map(|figure| [figure.low, figure.value, figure.high])
+}
+
 /// Draws them.
 pub(super) fn draw(lines: &Lines<'_>, mut sheet: Sheet, theme: Theme) -> Result<String, PlotError> {
-    let Lines { grid, cells, figures, unit, name } = *lines;
+    let Lines { grid, cells, figures, scale, unit, name } = *lines;
     let (x, _) = super::map::axis_labels(grid, cells, grid.x, |place| place);
-    // Not from zero where the scale is logarithmic, and so said by its ticks.
-    let ends = figures.iter().flatten().flat_map(|figure| [figure.low, figure.value, figure.high]);
-    let scale = Scale::of(ends).map(Scale::widened);
     for (cell, figure) in cells.iter().zip(figures) {
         let tile = if figure.is_some() { None } else { Some(Tile::without_figure(cell)) };
         if let Some(tile) = tile {
@@ -84,6 +88,10 @@ fn draw_panel(
         if labelled {
             canvas.text((origin.0 - 6, y), &label, Type::new(SIZE, text).end());
         }
+    }
+    if lines.unit == Unit::Ratio {
+        // Where both runs are the same.
+        canvas.line((origin.0, at(1.0)), (origin.0 + wide, at(1.0)), muted, 1);
     }
     let centre = |place: usize| origin.0 + w * count(place) + w / 2;
     let found: Vec<(usize, Option<&CellFigure>)> = panel

@@ -1,4 +1,4 @@
-//! Pictures of a run: maps of cells, lines, ratios of two runs, distributions. Each is an SVG that names no font and is the
+//! Pictures of a run: maps of cells, lines, ratios of two runs, distributions, buffers over time. Each is an SVG that names no font and is the
 //! same bytes for the same run, and can be turned into a PNG. Imports `stats`, `record`, `settings`, `measurement` and
 //! `units`.
 
@@ -18,14 +18,16 @@ mod line;
 mod map;
 mod metric;
 mod options;
+mod over_time;
 mod png;
 mod ratio;
 pub(crate) mod repeats;
-mod scale;
+pub(crate) mod scale;
 mod sheet;
 pub(crate) mod space;
 pub(crate) mod text;
 pub(crate) mod tile;
+pub(crate) mod tracks;
 mod unit;
 
 pub use ecdf::{Sample, distribution};
@@ -34,6 +36,7 @@ pub use files::{LATENCY, THROUGHPUT, encode, write, write_run};
 pub use heatmap::{has_figures, heatmap};
 pub use metric::{Direction, Metric, Stat};
 pub use options::{Format, PlotOptions, Theme};
+pub use over_time::over_time;
 pub use png::png;
 pub use ratio::{Run, ratio};
 pub use unit::Unit;

@@ -6,7 +6,8 @@ use super::colour::Map;
 use super::error::PlotError;
 use super::facts;
 use super::grid::Grid;
-use super::heatmap::{lower, statistic};
+use super::heatmap::{direction, lower, statistic};
+use super::line::{self, Lines};
 use super::map;
 use super::metric::{Direction, Stat};
 use super::options::PlotOptions;
@@ -86,6 +87,38 @@ pub fn ratio(first: Run<'_>, second: Run<'_>, options: &PlotOptions) -> Result<S
     let worse_down = options.metric.direction() == Direction::WorseDown;
     // Orange is worse, whichever way that is.
     let place = |ratio: f64| if worse_down { 1.0 - scale.place(ratio) } else { scale.place(ratio) };
+    let space = Space::of(second.cells);
+    let choice = space.choose(options)?;
+    let grid = Grid::new(&space, &choice);
+    let metric = options.metric.title();
+    let of = statistic(stat, second.cells);
+    let names = [first, second].map(|run| clean(&run.manifest.sweep.name));
+    let title = options
+        .title
+        .as_deref()
+        .map_or_else(|| format!("{}: {}, second run over first", names[1], lower(metric)), clean);
+    let facts =
+        [("first", first), ("second", second)].into_iter().flat_map(|(which, run)| described(which, run)).collect();
+    if grid.is_line() {
+        let figures: Vec<Option<CellFigure>> =
+            matched.iter().zip(&after).map(|(before, after)| between(&(*before)??, after.as_ref()?)).collect();
+        let better = direction(options.metric, stat);
+        let sheet = Sheet {
+            title,
+            facts,
+            legend: Legend::Words(format!(
+                "{metric}, {of}, second run over first; band and bars: from smallest over largest repeat to largest over \
+                 smallest{better}"
+            )),
+            marks: Vec::new(),
+            notes: Vec::new(),
+        };
+        let scale = Some(Scale::of_ratios(line::ends(&figures)).widened());
+        let name = format!("{metric}, second over first");
+        let lines =
+            Lines { grid: &grid, cells: second.cells, figures: &figures, scale, unit: Unit::Ratio, name: &name };
+        return line::draw(&lines, sheet, options.theme);
+    }
     let tiles =
         second.cells.iter().zip(&ratios).zip(&matched).zip(&after).map(|(((cell, ratio), before), after)| {
             match (ratio, before, after) {
@@ -98,28 +131,15 @@ pub fn ratio(first: Run<'_>, second: Run<'_>, options: &PlotOptions) -> Result<S
                 _ => Tile::without_figure(cell),
             }
         });
-    let space = Space::of(second.cells);
-    let choice = space.choose(options)?;
-    let grid = Grid::new(&space, &choice);
-    let metric = options.metric.title();
     let words = match options.metric.direction() {
         Direction::WorseUp => "blue is less, which is better; orange is more, which is worse",
         Direction::WorseDown => "blue is more, which is better; orange is less, which is worse",
         Direction::Neutral => "blue is less, orange is more",
     };
     let legend_scale = if worse_down { Scale { low: scale.high, high: scale.low, log: true } } else { scale };
-    let names = [first, second].map(|run| clean(&run.manifest.sweep.name));
-    let of = statistic(stat, second.cells);
-    let title = options
-        .title
-        .as_deref()
-        .map_or_else(|| format!("{}: {}, second run over first", names[1], lower(metric)), clean);
     let sheet = Sheet {
         title,
-        facts: [("first", first), ("second", second)]
-            .into_iter()
-            .flat_map(|(which, run)| described(which, run))
-            .collect(),
+        facts,
         legend: Legend::Bar {
             label: format!("{metric}, {of}, second run over first: {words}"),
             scale: legend_scale,
@@ -130,6 +150,16 @@ pub fn ratio(first: Run<'_>, second: Run<'_>, options: &PlotOptions) -> Result<S
         notes: vec!["Marks are those of the second run.".to_owned()],
     };
     map::draw(&grid, second.cells, tiles.collect(), sheet, Map::Ratios, options.theme)
+}
+
+/// The ratio of two figures, with the widest range that their repeats allow. `None` where it is not a positive number.
+fn between(before: &CellFigure, after: &CellFigure) -> Option<CellFigure> {
+    (before.low > 0.0 && after.low > 0.0).then(|| CellFigure {
+        value: after.value / before.value,
+        low: after.low / before.high,
+        high: after.high / before.low,
+        spread: None,
+    })
 }
 
 /// A run in a line.

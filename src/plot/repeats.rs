@@ -1,40 +1,11 @@
 //! The repeats behind each summary, and the figure that a metric and a statistic make of them.
 
-use std::collections::HashMap;
-
 use super::metric::{Metric, Stat};
 use super::unit::Unit;
 use crate::measurement::Outcome;
 use crate::record::Record;
-use crate::settings::Clock;
-use crate::stats::{CellSummary, Figures};
-
-/// The repeats of each cell in their order, warm-ups left out: what [`crate::stats::select`] finds for one cell, for all
-/// of them at once.
-pub(crate) fn by_cell<'a>(cells: &[CellSummary], records: &'a [Record]) -> Vec<Vec<&'a Record>> {
-    let mut places: HashMap<(&str, Clock), Vec<usize>> = HashMap::with_capacity(cells.len());
-    for (place, cell) in cells.iter().enumerate() {
-        places.entry((&cell.cell, cell.clock)).or_default().push(place);
-    }
-    let mut repeats = vec![Vec::new(); cells.len()];
-    for record in records.iter().filter(|record| !record.warmup) {
-        let found = places.get(&(record.cell.as_str(), record.clock)).map_or(&[][..], Vec::as_slice);
-        let same = |place: &&usize| cells[**place].kernel.release == record.kernel.release;
-        // A machine that did not come up far enough counts with the others on its image, if there is one such kernel only.
-        let on_image = || {
-            let mut on_image = found.iter().filter(|place| cells[**place].kernel.image == record.kernel.image);
-            let first = on_image.next();
-            if on_image.next().is_some() { None } else { first }
-        };
-        if let Some(&place) = found.iter().find(same).or_else(on_image) {
-            repeats[place].push(record);
-        }
-    }
-    for cell in &mut repeats {
-        cell.sort_by_key(|record| record.repeat);
-    }
-    repeats
-}
+use crate::stats::Figures;
+pub(crate) use crate::stats::by_cell;
 
 /// What the measured repeats of a cell make of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,6 +43,20 @@ impl CellFigure {
         };
         let (low, high) = if stat == Stat::Spread { (value, value) } else { (float(figures.min), float(figures.max)) };
         Some(Self { value, low, high, spread })
+    }
+}
+
+impl CellFigure {
+    /// Of the figure by the median, the one by another statistic. `None` for the mean, which it does not tell, and where the
+    /// repeats are too few.
+    pub(crate) fn with(self, stat: Stat) -> Option<Self> {
+        match stat {
+            Stat::Median => Some(self),
+            Stat::Min => Some(Self { value: self.low, ..self }),
+            Stat::Max => Some(Self { value: self.high, ..self }),
+            Stat::Mean => None,
+            Stat::Spread => self.spread.map(|spread| Self { value: spread, low: spread, high: spread, ..self }),
+        }
     }
 }
 

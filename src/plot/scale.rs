@@ -49,7 +49,7 @@ impl Scale {
     }
 
     /// Both ends moved out, so that what lies on them is clear of the edge.
-    pub(super) fn widened(self) -> Self {
+    pub(crate) fn widened(self) -> Self {
         if self.log {
             let margin = (self.high / self.low).powf(0.09);
             return Self { low: self.low / margin, high: self.high * margin, ..self };
@@ -69,7 +69,7 @@ impl Scale {
     }
 
     /// Round figures on the scale, about `wanted` of them.
-    pub(super) fn ticks(&self, unit: Unit, wanted: u32) -> Vec<(f64, String)> {
+    pub(crate) fn ticks(&self, unit: Unit, wanted: u32) -> Vec<(f64, String)> {
         match (unit, self.log) {
             (Unit::Ratio, true) => self.ratio_ticks(),
             (_, true) => self.log_ticks(unit, wanted),

@@ -48,6 +48,7 @@ pub(super) struct Figure {
 pub(crate) const fn word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Measured => "measured",
+        Outcome::Incomplete => "incomplete",
         Outcome::TimedOut => "timed out",
         Outcome::Invalid => "invalid",
         Outcome::Skipped => "skipped",
@@ -208,6 +209,7 @@ pub(super) fn hatch(canvas: &mut Canvas<'_>, area: Area, outcome: Outcome) {
         Outcome::Invalid => (false, true, false),
         Outcome::Skipped => (false, false, true),
         Outcome::Failed => (true, true, false),
+        Outcome::Incomplete => (true, false, true),
     };
     for offset in (step / 2..area.w + area.h).step_by(usize::try_from(step).unwrap_or(7)) {
         // From a point on the left or lower edge to one on the upper or right edge.

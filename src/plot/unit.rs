@@ -46,7 +46,8 @@ impl Unit {
         }
     }
 
-    fn sizes(self) -> &'static [(f64, &'static str)] {
+    /// Sizes of units and their names, the largest first.
+    pub(crate) fn sizes(self) -> &'static [(f64, &'static str)] {
         match self {
             Self::Nanoseconds => &TIMES,
             Self::BitsPerSecond => &RATES,

@@ -10,6 +10,9 @@ use crate::measurement::Measurement;
 use crate::settings::{Axes, Clock};
 
 /// The format that this program writes. It reads this one and, on purpose, each older one.
+///
+/// Fields that were added to format 1, which its older records lack: `client.samples` and `server.samples` of streams
+/// ([`crate::measurement::Samples`]).
 pub const FORMAT: u32 = 1;
 
 /// One repeat of one cell: a line of `records.jsonl`.
@@ -118,7 +121,7 @@ pub(crate) mod tests {
     use serde_json::{Value as Json, json};
 
     use super::{FORMAT, KernelFacts, LineError, Record};
-    use crate::measurement::{Buffer, End, Measurement, Outcome, Recorder, Switch, Verdict};
+    use crate::measurement::{Buffer, End, Measurement, Outcome, Recorder, Samples, Switch, Verdict};
     use crate::settings::{Axes, Clock, Value};
     use crate::units::{BitRate, Span};
 
@@ -149,6 +152,7 @@ pub(crate) mod tests {
             cpu_system_ns: Some(340_000),
             voluntary_switches: Some(40),
             involuntary_switches: None,
+            ..End::default()
         };
         Record {
             format: FORMAT,
@@ -168,6 +172,7 @@ pub(crate) mod tests {
                 setup_ns: Some(3_000_000),
                 client: end.clone(),
                 server: end,
+                ..Measurement::default()
             },
             clock: Clock::Virtual,
             kernel: KernelFacts {
@@ -225,6 +230,22 @@ pub(crate) mod tests {
         let mut line = json_of(&record);
         line["counters"] = json!({"TcpRetransSegs": 3});
         line["client"]["mood"] = json!("good");
+        assert_eq!(Record::from_line(line.to_string().as_bytes()), Ok(record));
+    }
+
+    #[test]
+    fn samples_are_columns_and_records_from_before_them_are_read() {
+        let mut record = example("9f2c", 0, 1);
+        assert_eq!(json_of(&record)["client"].get("samples"), None, "an echo's record is as it always was");
+        record.measurement.server.samples = Some(Samples {
+            t_ns: vec![1000, 2_000_000],
+            rcvbuf_bytes: Some(vec![131_072, 262_144]),
+            ..Samples::default()
+        });
+        let line = json_of(&record);
+        assert_eq!(line["server"]["samples"]["t_ns"], json!([1000, 2_000_000]));
+        assert_eq!(line["server"]["samples"]["rcvbuf_bytes"], json!([131_072, 262_144]));
+        assert_eq!(line["server"]["samples"].get("rcv_wnd_bytes"), Some(&Json::Null), "not told, and never 0");
         assert_eq!(Record::from_line(line.to_string().as_bytes()), Ok(record));
     }
 

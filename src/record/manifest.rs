@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::environment::Host;
 use super::error::StoreError;
 use super::files::write_atomically;
-use super::format::FORMAT;
+use super::format::{FORMAT, KernelFacts};
 use super::revision::Revision;
 use crate::settings::Clock;
 use crate::units::hex;
@@ -147,6 +147,13 @@ pub struct Machine {
 }
 
 impl Manifest {
+    /// The sysctls of the machine that ran cells on that kernel; empty where it never came up.
+    pub fn sysctls_of(&self, kernel: &KernelFacts) -> &BTreeMap<String, String> {
+        static NONE: BTreeMap<String, String> = BTreeMap::new();
+        let same = |machine: &&Machine| machine.image == kernel.image && machine.release == kernel.release;
+        self.machines.iter().find(same).map_or(&NONE, |machine| &machine.sysctls)
+    }
+
     /// The manifest of a run that starts now on this host. The caller adds tools, offloads and machines as it learns of
     /// them.
     pub fn new(command: Vec<String>, sweep: SweepSource) -> Self {

@@ -3,14 +3,16 @@
 use comfy_table::Cell;
 
 use super::table::{figure, plain_table};
+use super::why;
 use super::words::{MISSING, both, buffer, clock, kernel, or_dash, outcome, percent, rate, size, span};
-use crate::measurement::{End, Measurement, Switch};
+use crate::explain::CellFindings;
+use crate::measurement::{Association, End, Measurement, OptionReading, Reading, Switch, Zerocopy};
 use crate::record::Record;
 use crate::stats::{BufferSummary, CellSummary, Figures};
 
 /// A cell as [`crate::stats::select`] finds its repeats, for a terminal of that width in columns, or as wide as it gets
 /// where that is `None`.
-pub fn show_cell(summary: &CellSummary, repeats: &[&Record], width: Option<u16>) -> String {
+pub fn show_cell(summary: &CellSummary, repeats: &[&Record], found: &CellFindings, width: Option<u16>) -> String {
     let kernel_version = summary.kernel.version.as_ref().map(|version| format!(", {version}"));
     let package = summary.kernel.package_version.as_ref().map(|package| format!(", package {package}"));
     let mut lines = vec![
@@ -63,8 +65,53 @@ pub fn show_cell(summary: &CellSummary, repeats: &[&Record], width: Option<u16>)
     ] {
         lines.push(format!("{label}: {}", both(client, server).replace('\n', "; ")));
     }
+    if let Some(record) = repeats.first() {
+        for (name, end) in [("client", &record.measurement.client), ("server", &record.measurement.server)] {
+            lines.extend(extras(name, end));
+        }
+    }
+    if let Some(lost) = summary.lost_chunks {
+        lines.push(format!("lost chunks: median {}, {} to {}", lost.median, lost.min, lost.max));
+    }
     lines.extend([String::new(), figures_of(repeats, width), String::new(), ends_of(repeats, width), String::new()]);
+    if found.repeats > 0 {
+        lines.push(why::findings(found));
+    }
+    if let Some(counters) = repeats.iter().map(|record| why::counters(record)).find(|counters| !counters.is_empty()) {
+        lines.push(counters);
+    }
     lines.join("\n")
+}
+
+/// Options of one end of the first repeat, and what its protocol knew of the connection.
+fn extras(name: &str, end: &End) -> Vec<String> {
+    let shown = |reading: &Option<Reading>| reading.as_ref().map_or_else(|| MISSING.to_owned(), ToString::to_string);
+    let mut lines: Vec<String> = end
+        .options
+        .iter()
+        .map(|(option, OptionReading { asked, given, end })| {
+            format!("{name} {option}: {asked} → {} → {}", shown(given), shown(end))
+        })
+        .collect();
+    if let Some(Zerocopy { sends, completed, copied }) = end.zerocopy {
+        lines.push(format!(
+            "{name} sends in place: {sends}, of which {completed} completed and {copied} copied after all"
+        ));
+    }
+    if let Some(association) = &end.association {
+        let Association { retransmitted_chunks, sacks_out, cwnd_bytes, peer_rwnd_bytes, rto_ns, .. } =
+            association.as_ref();
+        let count = |figure: &Option<u64>| or_dash(*figure, |count| count.to_string());
+        lines.push(format!(
+            "{name} association: {} chunks sent again, {} acknowledgements sent, congestion window {}, peer's window {}, retransmission timeout {}",
+            count(retransmitted_chunks),
+            count(sacks_out),
+            size(*cwnd_bytes),
+            size(*peer_rwnd_bytes),
+            span(*rto_ns)
+        ));
+    }
+    lines
 }
 
 /// Completion, goodput and quantiles of chunk latency: a line for each repeat.
@@ -129,8 +176,17 @@ fn ends_of(repeats: &[&Record], width: Option<u16>) -> String {
     );
     for record in repeats {
         for (name, end) in [("client", &record.measurement.client), ("server", &record.measurement.server)] {
-            let End { rcvbuf, sndbuf, nodelay, cpu_user_ns, cpu_system_ns, voluntary_switches, involuntary_switches } =
-                end;
+            // Samples are drawn, not listed; options and evidence have lists of their own.
+            let End {
+                rcvbuf,
+                sndbuf,
+                nodelay,
+                cpu_user_ns,
+                cpu_system_ns,
+                voluntary_switches,
+                involuntary_switches,
+                ..
+            } = end;
             let of_one = |shown| buffer(&BufferSummary { buffer: shown, differs: false });
             let switches =
                 or_dash(voluntary_switches.zip(*involuntary_switches), |(own, forced)| format!("{own} + {forced}"));

@@ -11,7 +11,7 @@ use crate::stats::{CellSummary, Figures};
 pub const SUMMARY: &str = "summary.csv";
 
 /// The columns between the axes and the buffers. Units are in the names; spreads are ratios (0.02 is 2 %).
-const FIGURES: [&str; 18] = [
+const FIGURES: [&str; 20] = [
     "kernel_release",
     "kernel_image",
     "clock",
@@ -19,6 +19,7 @@ const FIGURES: [&str; 18] = [
     "outcome",
     "repeats",
     "measured",
+    "incomplete",
     "timed_out",
     "invalid",
     "skipped",
@@ -30,6 +31,7 @@ const FIGURES: [&str; 18] = [
     "goodput_median_bps",
     "goodput_min_bps",
     "goodput_max_bps",
+    "lost_chunks_median",
 ];
 
 /// Writes the file in one step.
@@ -85,6 +87,7 @@ fn figures(cell: &CellSummary) -> [String; FIGURES.len()] {
         cell.outcome.worst.to_string(),
         counts.total().to_string(),
         counts.measured.to_string(),
+        counts.incomplete.to_string(),
         counts.timed_out.to_string(),
         counts.invalid.to_string(),
         counts.skipped.to_string(),
@@ -96,6 +99,7 @@ fn figures(cell: &CellSummary) -> [String; FIGURES.len()] {
         each(cell.goodput_bps, |figures| figures.median),
         each(cell.goodput_bps, |figures| figures.min),
         each(cell.goodput_bps, |figures| figures.max),
+        each(cell.lost_chunks, |figures| figures.median),
     ]
 }
 
@@ -105,10 +109,10 @@ fn sizes(buffer: &Buffer) -> [String; 5] {
     [or_empty(*asked), or_empty(*initial), or_empty(*end), or_empty(*peak), or_empty(*verdict)]
 }
 
-/// Why repeats were not measured: `2 timed-out: …; 1 failed: …`.
+/// Why repeats were not measured, and what else has to be known: `2 timed-out: …; 1 failed: …`.
 fn reason(cell: &CellSummary) -> String {
     let reasons = cell.reasons.iter().map(|reason| format!("{} {}: {}", reason.count, reason.outcome, reason.text));
-    reasons.collect::<Vec<_>>().join("; ")
+    reasons.chain(cell.remarks.iter().cloned()).collect::<Vec<_>>().join("; ")
 }
 
 /// A figure, or nothing.

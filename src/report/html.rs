@@ -5,6 +5,7 @@
 //! the policy in the head lets the browser run nothing but that script and load nothing at all.
 
 mod data;
+mod over_time;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -51,7 +52,7 @@ pub fn page(manifest: &Manifest, cells: &[CellSummary], records: &[Record]) -> S
                 meta name="referrer" content="no-referrer";
                 link rel="icon" href="data:,";
                 title { (name) " · sweep" }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(STYLE)) (PreEscaped(over_time::colours())) }
             }
             body {
                 header {
@@ -74,7 +75,7 @@ pub fn page(manifest: &Manifest, cells: &[CellSummary], records: &[Record]) -> S
                     }
                     (provenance(manifest))
                 }
-                script type="application/json" #data { (PreEscaped(data::json(cells, records))) }
+                script type="application/json" #data { (PreEscaped(data::json(manifest, cells, records))) }
                 script { (PreEscaped(script)) }
             }
         }
@@ -226,7 +227,8 @@ fn pairs(title: &str, pairs: &std::collections::BTreeMap<String, String>) -> Mar
 
 #[cfg(test)]
 mod tests {
-    use super::page;
+    use super::{over_time, page};
+    use crate::measurement::{Evidence, Samples};
     use crate::record::{example, example_manifest};
     use crate::stats::summarise;
 
@@ -247,6 +249,38 @@ mod tests {
     #[test]
     fn a_run_without_repeats_has_a_page() {
         assert!(page(&example_manifest("empty"), &[], &[]).contains("No repeat has been run yet."));
+    }
+
+    #[test]
+    fn few_cells_have_charts_over_time_and_many_say_where_theirs_are() {
+        let sampled = |cell: usize| {
+            let mut record = example(&format!("{cell:08}"), 0, 1_000_000);
+            let samples = Samples { t_ns: vec![0, 1], rcvbuf_bytes: Some(vec![5, 6]), ..Samples::default() };
+            record.axes.0[0].1 = crate::settings::Value::Int(cell as u64);
+            record.measurement.client.samples = Some(samples);
+            record
+        };
+        for (cells, charts) in [(2, 2), (over_time::MOST_CELLS + 1, 0)] {
+            let records: Vec<_> = (0..cells).map(sampled).collect();
+            let page = page(&example_manifest("plain"), &summarise(&records), &records);
+            assert_eq!(page.matches("\"s\":{\"repeat\":0").count(), charts);
+            assert!(page.contains(if charts > 0 { "\"by_hand\":false" } else { "\"by_hand\":true" }));
+        }
+    }
+
+    #[test]
+    fn a_finding_stands_once_however_many_cells_have_it() {
+        let stalled = |cell: &str| {
+            let mut record = example(cell, 0, 31_250_000_000);
+            record.axes.0[0].1 = crate::settings::Value::Text(cell.to_owned());
+            let counters = Some([("SctpT3RtxExpireds".to_owned(), 5)].into());
+            record.measurement.client.evidence = Some(Evidence { counters, ..Evidence::default() });
+            record
+        };
+        let records = [stalled("a"), stalled("b")];
+        let page = page(&example_manifest("plain"), &summarise(&records), &records);
+        assert_eq!(page.matches("5 retransmission timers (T3-rtx) ran out").count(), 1);
+        assert_eq!(page.matches("\"f\":[0").count(), 2);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::explain::CellFindings;
 use crate::record::{FORMAT, Manifest, Record};
 use crate::stats::CellSummary;
 
@@ -45,6 +46,8 @@ impl<'a> RunReport<'a> {
 pub struct CellReport<'a> {
     /// The repeats together.
     pub summary: &'a CellSummary,
+    /// Why it is as it is.
+    pub findings: &'a CellFindings,
     /// Each repeat, as recorded.
     pub repeats: &'a [&'a Record],
 }

@@ -1,5 +1,5 @@
 //! What a person reads, and a spreadsheet or a script: tables of summaries, everything about one cell, `summary.csv`, and
-//! the JSON of both, and the page to explore a run with. Imports `plot`, `stats`, `record`, `measurement`, `settings` and
+//! the JSON of both, and the page to explore a run with. Imports `plot`, `explain`, `stats`, `record`, `measurement`, `settings` and
 //! `units`.
 
 mod cell;
@@ -7,6 +7,7 @@ mod csv;
 mod html;
 mod json;
 mod table;
+mod why;
 mod words;
 
 pub use cell::show_cell;
@@ -14,3 +15,4 @@ pub use csv::{SUMMARY, write_csv};
 pub use html::{PAGE, page};
 pub use json::{CellReport, RunReport};
 pub use table::table;
+pub use why::explanation;

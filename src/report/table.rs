@@ -3,13 +3,14 @@
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableStyle, presets};
 
 use super::words::{MISSING, both, clock, distinct, kernel, outcome, percent, rate, span, value};
+use crate::explain::{CellFindings, Finding};
 use crate::settings::Value;
 use crate::stats::CellSummary;
 
 /// The cells of a run as a table for a terminal of that width in columns, or as wide as it gets where that is `None`.
 ///
 /// Lines above the table say what all of it has in common: the sweep, the kernel, the clock, and axes with one value.
-pub fn table(name: &str, cells: &[CellSummary], width: Option<u16>) -> String {
+pub fn table(name: &str, cells: &[CellSummary], found: &[CellFindings], width: Option<u16>) -> String {
     let kernels = distinct(cells.iter().map(kernel));
     let clocks = distinct(cells.iter().map(|cell| clock(cell.clock).to_owned()));
     let machines = distinct(cells.iter().flat_map(|cell| cell.machines.iter().cloned()));
@@ -35,12 +36,13 @@ pub fn table(name: &str, cells: &[CellSummary], width: Option<u16>) -> String {
         // The send buffer is what decides only where it is varied; `sweep show RUN CELL` has it always.
         sndbuf: shows("sndbuf"),
         axes: varying,
+        why: found.iter().any(|found| !found.findings.is_empty()),
     };
 
     let mut table = plain_table(width);
     table.set_header(columns.header());
-    for cell in cells {
-        table.add_row(columns.row(cell));
+    for (index, cell) in cells.iter().enumerate() {
+        table.add_row(columns.row(cell, found.get(index).and_then(CellFindings::first)));
     }
     let mut text = lines.join("\n") + "\n\n" + &table.trim_fmt() + "\n";
     if cells.iter().any(|cell| {
@@ -73,11 +75,13 @@ fn axes(cells: &[CellSummary]) -> (Vec<String>, Vec<String>) {
 }
 
 /// Which columns the table has beside those that it always has.
+#[expect(clippy::struct_excessive_bools, reason = "each is a column")]
 struct Columns {
     axes: Vec<String>,
     kernel: bool,
     clock: bool,
     sndbuf: bool,
+    why: bool,
 }
 
 impl Columns {
@@ -89,10 +93,11 @@ impl Columns {
         header.push(Cell::new("receive buffer: asked → initial → final"));
         header.extend(self.sndbuf.then(|| Cell::new("send buffer")));
         header.push(Cell::new("outcome"));
+        header.extend(self.why.then(|| Cell::new("why")));
         header
     }
 
-    fn row(&self, cell: &CellSummary) -> Vec<Cell> {
+    fn row(&self, cell: &CellSummary, finding: Option<&Finding>) -> Vec<Cell> {
         let mut row: Vec<_> = self
             .axes
             .iter()
@@ -117,6 +122,9 @@ impl Columns {
         row.push(Cell::new(both(&cell.client.rcvbuf, &cell.server.rcvbuf)));
         row.extend(self.sndbuf.then(|| Cell::new(both(&cell.client.sndbuf, &cell.server.sndbuf))));
         row.push(Cell::new(outcome(cell)));
+        if self.why {
+            row.push(Cell::new(finding.map_or_else(|| MISSING.to_owned(), |finding| finding.name.replace('-', " "))));
+        }
         row
     }
 }

@@ -77,8 +77,12 @@ pub(super) fn both(client: &BufferSummary, server: &BufferSummary) -> String {
     if client == server { client } else { format!("client {client}\nserver {server}") }
 }
 
-/// The outcome and why: `2 of 5 timed out: 3 of 32 echoes had not arrived after 3m`.
+/// The outcome and why, and what else has to be known: `2 of 5 timed out: 3 of 32 echoes had not arrived after 3m`.
 pub(super) fn outcome(summary: &CellSummary) -> String {
+    std::iter::once(outcome_and_reason(summary)).chain(summary.remarks.iter().cloned()).collect::<Vec<_>>().join("; ")
+}
+
+fn outcome_and_reason(summary: &CellSummary) -> String {
     let outcome = summary.outcome.to_string();
     let Some(reason) = summary.reasons.iter().find(|reason| reason.outcome == summary.outcome.worst) else {
         return outcome;

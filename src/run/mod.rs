@@ -44,6 +44,8 @@ pub struct Request<'a> {
     pub choice: Choice,
     /// Run virtual cells anew even if their results are known.
     pub fresh: bool,
+    /// Read the kernel's counters, and what it knows of each connection, beside the figures.
+    pub evidence: bool,
     /// The store of kernels, or why there is none.
     pub store: Result<KernelStore, String>,
 }
@@ -161,6 +163,9 @@ pub fn execute(
     let left = total.saturating_sub(completed.len());
     writer.probe_room(RECORD_BYTES * left as u64)?;
     tell(Progress::Opened { dir: writer.dir(), done: completed.len(), total });
+    for warning in request.plan.warnings() {
+        tell(Progress::Note(warning));
+    }
     let mut session = Session {
         request,
         resumed: matches!(request.destination, Destination::Resume(_)),

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::backend::fake::Fake;
 use crate::backend::guest::kernel::{self, ImageName, Kernel, KernelStore};
 use crate::backend::guest::{Accelerator, Guest, GuestOptions, Qemu, probe_kvm};
-use crate::backend::native::Native;
+use crate::backend::native::{self, Native};
 use crate::backend::{Backend, BackendError, Parallel};
 use crate::plan::Cell;
 use crate::settings::{Clock, Settings};
@@ -104,18 +104,23 @@ fn host_lacks(settings: &[&Settings], choice: &Choice) -> Option<String> {
     if let Some(refused) = &choice.native_refused {
         return Some(refused.clone());
     }
-    // One probe for each kind of socket.
+    // One probe for each kind of socket and set of options.
     let kinds: BTreeMap<_, &Settings> = settings
         .iter()
-        .map(|settings| ((settings.workload.protocol, settings.workload.style, settings.link.family), *settings))
+        .map(|settings| {
+            let Settings { workload, link, client, server, .. } = settings;
+            let kind = (workload.protocol, workload.style, link.family, &client.options, &server.options);
+            (kind, *settings)
+        })
         .collect();
-    kinds.values().find_map(|settings| match workload::probe(settings) {
+    let socket = kinds.values().find_map(|settings| match workload::probe(settings) {
         Ok(()) => None,
         Err(workload::Failure::NoProtocol { protocol, error }) => {
             Some(format!("no {} in its kernel ({error})", protocol.name().to_uppercase()))
         }
         Err(failure) => Some(failure.to_string()),
-    })
+    });
+    socket.or_else(|| native::lack(settings))
 }
 
 /// A machine that is ready to run cells.

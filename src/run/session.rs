@@ -182,6 +182,7 @@ impl Session<'_> {
             settings: self.cell(run).settings.clone(),
             timeout: options.timeout,
             phase: phase::of(options.seed, run.repeat, run.warmup),
+            evidence: self.request.evidence,
         }
     }
 

@@ -1,9 +1,39 @@
 //! The table of keys that set a cell.
 
+mod link;
+mod placement;
+
+pub use link::{MAX_DELAY, MAX_OVERHEAD, MAX_QUEUE, MAX_RATE, MAX_SEGMENTS};
+pub use placement::MAX_PROCESSOR;
+
 use crate::units::{Bytes, Span};
 
 use super::kind::nearest;
+use super::presets::{self, Preset};
+use super::sysctl;
 use super::{Clock, Direction, Family, Kind, Limit, Protocol, Settings, Socket, Style, Topology, Value, Work};
+
+/// The words of a choice, by its own table of names.
+macro_rules! choice_key {
+    ($path:literal, $about:literal, $choice:ident, $($field:ident).+) => {
+        Key {
+            path: $path,
+            short: None,
+            kind: Kind::Choice($choice::NAMES),
+            about: $about,
+            set: |settings, value| {
+                settings.$($field).+ = value.text().and_then($choice::named).unwrap_or_default();
+            },
+            get: Some(|settings| Value::Text(settings.$($field).+.name().to_owned())),
+        }
+    };
+}
+
+mod option;
+mod shape;
+
+pub use option::OPTIONS;
+pub use shape::MAX_PAUSE;
 
 /// One thing that can be set, on its own or as an axis.
 #[derive(Debug)]
@@ -16,10 +46,10 @@ pub struct Key {
     pub kind: Kind,
     /// What it sets, in one line, with the option or rule behind it.
     pub about: &'static str,
-    /// Puts a checked value into the settings.
-    pub set: fn(&mut Settings, &Value),
-    /// Reads the value back; `None` for a key that only stands for others (`socket.rcvbuf` for both ends).
-    pub get: Option<fn(&Settings) -> Value>,
+    /// Puts a checked value into the settings. To be called through [`Key::put`], which knows sysctls too.
+    pub(super) set: fn(&mut Settings, &Value),
+    /// Reads the value back; `None` for a key that only stands for others. To be called through [`Key::read`].
+    pub(super) get: Option<fn(&Settings) -> Value>,
 }
 
 impl Key {
@@ -28,9 +58,39 @@ impl Key {
         self.short.unwrap_or(self.path)
     }
 
-    /// How specific the key is: keys for both ends are applied before keys for one end, so that the latter win.
+    /// How specific the key is: a preset is applied first, then keys for both ends, then keys for one end, so that the latter win.
     pub fn specificity(&self) -> u8 {
-        u8::from(self.path.starts_with("socket.client.") || self.path.starts_with("socket.server."))
+        match self.path {
+            PRESET_PATH => 0,
+            path if path.split('.').any(|part| part == "client" || part == "server") && !self.is_sysctl() => 2,
+            _ => 1,
+        }
+    }
+
+    /// The preset of that name, if this is the key that names one.
+    pub fn preset(&self, value: &Value) -> Option<&'static Preset> {
+        value.text().filter(|_| self.path == PRESET_PATH).and_then(Preset::named)
+    }
+
+    /// Whether the key is a sysctl's, and not one of the table.
+    fn is_sysctl(&self) -> bool {
+        self.path.starts_with(sysctl::PREFIX)
+    }
+
+    /// Puts a checked value into the settings.
+    pub fn put(&self, settings: &mut Settings, value: &Value) {
+        match self.path.strip_prefix(sysctl::PREFIX) {
+            Some(name) => settings.sysctls.put(name, value),
+            None => (self.set)(settings, value),
+        }
+    }
+
+    /// Reads the value back; `None` for a key that only stands for others (`socket.rcvbuf` for both ends).
+    pub fn read(&self, settings: &Settings) -> Option<Value> {
+        match self.path.strip_prefix(sysctl::PREFIX) {
+            Some(name) => Some(settings.sysctls.value(name)),
+            None => self.get.map(|get| get(settings)),
+        }
     }
 }
 
@@ -64,24 +124,8 @@ fn or_default<T>(option: Option<T>, show: impl Fn(T) -> Value) -> Value {
 }
 
 /// A checked number as 32 bits. The kind's limit keeps it in range.
-fn narrow(value: &Value) -> u32 {
+pub(crate) fn narrow(value: &Value) -> u32 {
     value.int().and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX)
-}
-
-/// The words of a choice, by its own table of names.
-macro_rules! choice_key {
-    ($path:literal, $about:literal, $choice:ident, $($field:ident).+) => {
-        Key {
-            path: $path,
-            short: None,
-            kind: Kind::Choice($choice::NAMES),
-            about: $about,
-            set: |settings, value| {
-                settings.$($field).+ = value.text().and_then($choice::named).unwrap_or_default();
-            },
-            get: Some(|settings| Value::Text(settings.$($field).+.name().to_owned())),
-        }
-    };
 }
 
 /// One socket option as three keys: both ends, the client's, the server's.
@@ -121,6 +165,22 @@ macro_rules! socket_keys {
         }
     };
 }
+
+/// The key that names a preset. It stands for the keys that the preset sets, and is no part of a cell's id itself.
+const PRESET_PATH: &str = "preset";
+
+const PRESET: [Key; 1] = [Key {
+    path: PRESET_PATH,
+    short: None,
+    kind: Kind::Choice(presets::NAMES),
+    about: "settings of a known program to begin from; any key that is set or varied wins over it",
+    set: |settings, value| {
+        if let Some(preset) = value.text().and_then(Preset::named) {
+            preset.apply(settings);
+        }
+    },
+    get: None,
+}];
 
 const KERNEL: [Key; 2] = [
     Key {
@@ -203,7 +263,7 @@ const WORKLOAD: [Key; 11] = [
     Key {
         path: "workload.duration",
         short: None,
-        kind: Kind::Span { min: 1_000_000, limit: MAX_DURATION },
+        kind: Kind::Span { min: 1_000_000, limit: MAX_DURATION, or_default: false },
         about: "stream only: how long the sender sends (1s where neither this nor bytes is given)",
         set: |settings, value| settings.workload.duration = value.text().and_then(|text| text.parse().ok()),
         // The default written out is the same cell as the default left out.
@@ -220,7 +280,7 @@ const WORKLOAD: [Key; 11] = [
     Key {
         path: "workload.omit",
         short: None,
-        kind: Kind::Span { min: 0, limit: MAX_DURATION },
+        kind: Kind::Span { min: 0, limit: MAX_DURATION, or_default: false },
         about: "stream only: time from the first arrival that is left out of the goodput",
         set: |settings, value| {
             settings.workload.omit = value.text().and_then(|text| text.parse().ok()).unwrap_or(Span(0));
@@ -258,7 +318,46 @@ const NODELAY: [Key; 3] = socket_keys!(
 );
 
 /// All keys, in the order in which documentation lists them: one slice for each table of a sweep file.
-pub static KEYS: &[&[Key]] = &[&KERNEL, &LINK, &WORKLOAD, &RCVBUF, &SNDBUF, &NODELAY];
+///
+/// Sysctls are not among them: [`find`] knows a key for each name below `sysctl.net`.
+pub static KEYS: &[&[Key]] = &[
+    &PRESET,
+    &KERNEL,
+    &LINK,
+    &link::RATES,
+    &link::BURST,
+    &link::OVERHEAD,
+    &link::DELAYS,
+    &link::JITTER,
+    &link::LOSS,
+    &link::LOSS_P,
+    &link::LOSS_R,
+    &link::LOSS_BAD,
+    &link::LOSS_GOOD,
+    &link::DUPLICATE,
+    &link::REORDER,
+    &link::CORRUPT,
+    &link::LIMIT,
+    &link::LIMIT_BYTES,
+    &link::QDISC,
+    &link::TARGET,
+    &link::INTERVAL,
+    &link::ECN,
+    &link::TSO,
+    &link::GSO,
+    &link::GSO_MAX_SEGS,
+    &link::GRO,
+    &link::TX_CHECKSUM,
+    &link::RX_CHECKSUM,
+    &WORKLOAD,
+    &shape::SHAPE,
+    &RCVBUF,
+    &SNDBUF,
+    &NODELAY,
+    &option::SET_AT_KEYS,
+    option::OPTION_KEYS,
+    &placement::PLACEMENT,
+];
 
 /// Every key.
 fn all() -> impl Iterator<Item = &'static Key> {
@@ -267,7 +366,7 @@ fn all() -> impl Iterator<Item = &'static Key> {
 
 /// The key of that path or short name.
 pub fn find(name: &str) -> Option<&'static Key> {
-    all().find(|key| key.path == name || key.short == Some(name))
+    all().find(|key| key.path == name || key.short == Some(name)).or_else(|| sysctl::find(name))
 }
 
 /// Every path and short name, for suggestions; and the nearest of them to `typed`, if one is near.
@@ -287,6 +386,7 @@ pub fn canonical(settings: &Settings) -> String {
         .filter(|(_, get)| get(settings) != get(&defaults))
         .map(|(key, get)| format!("{}={}\n", key.path, get(settings)))
         .collect();
+    lines.extend(settings.sysctls.0.iter().map(|(name, value)| format!("{}{name}={value}\n", sysctl::PREFIX)));
     lines.sort_unstable();
     lines.concat()
 }
@@ -300,8 +400,11 @@ mod tests {
     fn other(kind: &Kind) -> Value {
         match kind {
             Kind::Switch { .. } => Value::Bool(true),
-            Kind::Count { .. } | Kind::Size { .. } => Value::Int(1300),
+            Kind::Count { limit, .. } | Kind::Size { limit, .. } => Value::Int(limit.max.min(1300)),
             Kind::Span { .. } => Value::Text("25ms".into()),
+            Kind::Rate { .. } => Value::Text("10Mbit/s".into()),
+            Kind::Percent => Value::Text("0.5%".into()),
+            Kind::Sysctl => Value::Int(1),
             Kind::Choice(names) => Value::Text(names[names.len() - 1].into()),
             Kind::Text => Value::Text("debian:6.12".into()),
         }

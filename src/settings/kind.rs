@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::units::{Bytes, Span};
+use crate::units::{BitRate, Bytes, Percent, Span};
 
 use super::Value;
 
@@ -47,7 +47,20 @@ pub enum Kind {
         min: u64,
         /// Largest value allowed, in nanoseconds.
         limit: Limit,
+        /// Whether `"default"` is a value.
+        or_default: bool,
     },
+    /// Text with a unit of rate, or `"default"`.
+    Rate {
+        /// Smallest value allowed, in bits per second.
+        min: u64,
+        /// Largest value allowed, in bits per second.
+        limit: Limit,
+    },
+    /// Text with a percent sign, from 0 to 100.
+    Percent,
+    /// What a sysctl is set to: a number, several in one text, or a word; or `"default"`.
+    Sysctl,
     /// One of a set of words.
     Choice(&'static [&'static str]),
     /// Any text that is not empty.
@@ -97,7 +110,7 @@ impl Kind {
                 })?;
                 within(bytes, *min, *limit, exact_size).map(|()| Value::Int(bytes))
             }
-            (Self::Span { min, limit }, Value::Text(text)) => {
+            (Self::Span { min, limit, .. }, Value::Text(text)) => {
                 let span: Span = text.parse().map_err(|error: crate::units::ParseSpanError| {
                     Rejection::new(error.to_string(), self.expected())
                 })?;
@@ -107,6 +120,27 @@ impl Kind {
                 format!("`{number}` has no unit of time"),
                 format!("write \"{number}s\" or \"{number}ms\""),
             )),
+            (Self::Rate { min, limit }, Value::Text(text)) => {
+                let BitRate(rate) = text.parse().map_err(|error: crate::units::ParseRateError| {
+                    Rejection::new(error.to_string(), self.expected())
+                })?;
+                within(rate, *min, *limit, |rate| BitRate(rate).exact()).map(|()| Value::Text(BitRate(rate).exact()))
+            }
+            (Self::Rate { .. }, Value::Int(number)) => Err(Rejection::new(
+                format!("`{number}` has no unit of rate"),
+                format!("write \"{number}bit/s\" or \"{number}Mbit/s\""),
+            )),
+            (Self::Percent, Value::Text(text)) => {
+                let percent: Percent = text.parse().map_err(|error: crate::units::ParsePercentError| {
+                    Rejection::new(error.to_string(), self.expected())
+                })?;
+                Ok(Value::Text(percent.to_string()))
+            }
+            (Self::Percent, Value::Int(number)) => {
+                Err(Rejection::new(format!("`{number}` has no percent sign"), format!("write \"{number}%\"")))
+            }
+            (Self::Sysctl, Value::Int(_)) => Ok(typed.clone()),
+            (Self::Sysctl, Value::Text(text)) => sysctl(text),
             (Self::Choice(names), Value::Text(text)) if names.contains(&text.as_str()) => Ok(typed.clone()),
             (Self::Choice(names), Value::Text(text)) => Err(Rejection::new(
                 format!("`{text}` is not one of {}", list(names)),
@@ -126,7 +160,37 @@ impl Kind {
             Self::Switch { or_default: true }
                 | Self::Count { or_default: true, .. }
                 | Self::Size { or_default: true, .. }
+                | Self::Span { or_default: true, .. }
+                | Self::Rate { .. }
+                | Self::Sysctl
         )
+    }
+
+    /// The kind of the distance between two values of this one; `None` where values are not numbers.
+    pub const fn distance(&self) -> Option<Self> {
+        match *self {
+            Self::Count { limit, .. } => Some(Self::Count { min: 1, limit, or_default: false }),
+            Self::Size { limit, .. } => Some(Self::Size { min: 1, limit, or_default: false }),
+            Self::Span { limit, .. } => Some(Self::Span { min: 1, limit, or_default: false }),
+            _ => None,
+        }
+    }
+
+    /// A checked value in whole units: bytes, nanoseconds, or just a number. `None` where it is no number.
+    pub fn quantity(&self, value: &Value) -> Option<u64> {
+        match self {
+            Self::Count { .. } | Self::Size { .. } => value.int(),
+            Self::Span { .. } => value.text()?.parse().ok().map(|Span(ns)| ns),
+            _ => None,
+        }
+    }
+
+    /// The value of so many whole units, for a kind that has a [`Kind::distance`].
+    pub fn of_quantity(&self, quantity: u64) -> Value {
+        match self {
+            Self::Span { .. } => Value::Text(Span(quantity).exact()),
+            _ => Value::Int(quantity),
+        }
     }
 
     /// What the kind is called in a message: `a size`, `a whole number`.
@@ -136,6 +200,9 @@ impl Kind {
             Self::Count { .. } => "a whole number",
             Self::Size { .. } => "a size",
             Self::Span { .. } => "a span of time",
+            Self::Rate { .. } => "a bit rate",
+            Self::Percent => "a percentage",
+            Self::Sysctl => "a value of a sysctl",
             Self::Choice(_) => "one of the words allowed here",
             Self::Text => "a text",
         }
@@ -155,7 +222,16 @@ impl Kind {
                 )
             }
             Self::Span { limit, .. } => {
-                format!("write a span of time up to {}, such as \"180s\" or \"10ms\"", Span(limit.max).exact())
+                format!("write a span of time up to {}, such as \"180s\" or \"10ms\"{default}", Span(limit.max).exact())
+            }
+            Self::Rate { min, limit } => format!(
+                "write a rate from {} to {}, such as \"100Mbit/s\"{default}",
+                BitRate(*min).exact(),
+                BitRate(limit.max).exact()
+            ),
+            Self::Percent => "write a percentage in quotes, such as \"1%\" or \"0.05%\"".to_owned(),
+            Self::Sysctl => {
+                format!("write a number, or a text in quotes such as \"4096 131072 6291456\" or \"cubic\"{default}")
             }
             Self::Choice(names) => format!("write one of {}", list(names)),
             Self::Text => "write a text in quotes".to_owned(),
@@ -176,6 +252,19 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.noun())
     }
+}
+
+/// A sysctl's value in canonical form: one space between its parts, and a number where it is one.
+fn sysctl(text: &str) -> Result<Value, Rejection> {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.is_empty() {
+        return Err(Rejection::new("this text is empty", "write something, or leave the key out"));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(Rejection::new("a sysctl takes one line of text", "leave control characters out"));
+    }
+    // Only what reads back the same is a number: `007` and `+1` stay as they are.
+    Ok(text.parse().ok().filter(|number: &u64| number.to_string() == text).map_or(Value::Text(text), Value::Int))
 }
 
 /// Sizes in messages, as they would be typed: `64KiB`, `2304`.
@@ -226,6 +315,27 @@ mod tests {
     fn a_size_is_canonical() {
         assert_eq!(SIZE.check(&Value::Text("64KiB".into())), Ok(Value::Int(65536)));
         assert_eq!(SIZE.show(&Value::Int(65536)), "64 KiB");
+    }
+
+    #[test]
+    fn rates_percentages_and_sysctls_are_canonical() {
+        let rate = Kind::Rate { min: 8, limit: Limit { name: "MAX_RATE", max: 1_000_000_000_000 } };
+        assert_eq!(rate.check(&Value::Text("0.1 Gbit/s".into())), Ok(Value::Text("100Mbit/s".into())));
+        assert_eq!(rate.check(&Value::Int(5)).expect_err("bare").fix, "write \"5bit/s\" or \"5Mbit/s\"");
+        assert!(rate.check(&Value::Text("1bit/s".into())).is_err());
+        assert_eq!(Kind::Percent.check(&Value::Text("0.10%".into())), Ok(Value::Text("0.1%".into())));
+        assert_eq!(Kind::Percent.check(&Value::Int(1)).expect_err("bare").fix, "write \"1%\"");
+        for (typed, canonical) in [
+            ("4096\t131072  6291456", Value::Text("4096 131072 6291456".into())),
+            (" 1 ", Value::Int(1)),
+            ("01", Value::Text("01".into())),
+            ("-2", Value::Text("-2".into())),
+            ("default", Value::kernel_default()),
+        ] {
+            assert_eq!(Kind::Sysctl.check(&Value::Text(typed.into())), Ok(canonical), "{typed}");
+        }
+        assert!(Kind::Sysctl.check(&Value::Text(" ".into())).is_err());
+        assert!(Kind::Sysctl.check(&Value::Bool(true)).is_err());
     }
 
     #[test]

@@ -6,16 +6,28 @@
 mod axes;
 mod keys;
 mod kind;
+mod link;
+mod option;
+mod presets;
+mod shape;
+mod sysctl;
 mod value;
 
 pub use axes::Axes;
+pub(crate) use keys::narrow;
 pub use keys::{
-    KEYS, Key, MAX_BUFFER, MAX_BURSTS, MAX_CHUNK_SIZE, MAX_CHUNKS, MAX_DURATION, MAX_MTU, MAX_STREAM_BYTES, canonical,
-    find, names,
+    KEYS, Key, MAX_BUFFER, MAX_BURSTS, MAX_CHUNK_SIZE, MAX_CHUNKS, MAX_DELAY, MAX_DURATION, MAX_MTU, MAX_OVERHEAD,
+    MAX_PAUSE, MAX_PROCESSOR, MAX_QUEUE, MAX_RATE, MAX_SEGMENTS, MAX_STREAM_BYTES, OPTIONS, canonical, find, names,
 };
 pub(crate) use kind::nearest;
 pub use kind::{Kind, Limit, Rejection};
+pub use link::{LinkEnd, NETEM_LIMIT, Qdisc, Queue};
+pub use option::{Carries, SocketOption};
+pub use presets::{PRESETS, Preset};
+pub use sysctl::Sysctls;
 pub use value::Value;
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +82,44 @@ choice! {
         #[default] Tcp = "tcp",
         /// SCTP (RFC 9260).
         Sctp = "sctp",
+        /// UDP (RFC 768): each chunk is a datagram with a number.
+        Udp = "udp",
+        /// MPTCP (RFC 8684).
+        Mptcp = "mptcp",
+    }
+}
+
+choice! {
+    /// How the client of an echo sends its chunks.
+    Pattern {
+        /// As fast as the socket takes them; echoes are read meanwhile.
+        #[default] Burst = "burst",
+        /// One chunk in one write, and the next when its echo has been read.
+        WriteRead = "write-read",
+        /// One chunk in two writes of half its size, and the next when its echo has been read.
+        WriteWriteRead = "write-write-read",
+    }
+}
+
+choice! {
+    /// Whether a stream runs beside an echo, on a connection of its own, and which way.
+    Beside {
+        /// Nothing does.
+        #[default] None = "none",
+        /// A stream from the client to the server.
+        Upload = "upload",
+        /// A stream from the server to the client.
+        Download = "download",
+    }
+}
+
+choice! {
+    /// When buffers are set.
+    SetAt {
+        /// Before `connect` or `listen`.
+        #[default] Before = "before",
+        /// After `connect` or `accept`, when the handshake has settled TCP's window scale (RFC 7323, section 2.2).
+        After = "after",
     }
 }
 
@@ -93,6 +143,22 @@ choice! {
     }
 }
 
+choice! {
+    /// How a thread is scheduled (`sched(7)`).
+    Policy {
+        /// As the program itself is.
+        #[default] Default = "default",
+        /// `SCHED_OTHER`: time shared.
+        Other = "other",
+        /// `SCHED_BATCH`: time shared, and taken for one that computes.
+        Batch = "batch",
+        /// `SCHED_FIFO`: runs until it waits.
+        Fifo = "fifo",
+        /// `SCHED_RR`: the same with turns.
+        Rr = "rr",
+    }
+}
+
 /// Everything that decides a cell. The timeout, the number of repeats and their order do not: they belong to the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
@@ -106,6 +172,23 @@ pub struct Settings {
     pub client: Socket,
     /// Socket options of the server's end.
     pub server: Socket,
+    /// Sysctls of both ends' namespaces.
+    #[serde(default)]
+    pub sysctls: Sysctls,
+    /// Which processor runs what.
+    #[serde(default)]
+    pub placement: Placement,
+}
+
+/// Which processor runs what, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// The processor that the client's thread is kept on, or `None` where the scheduler decides.
+    pub client_cpu: Option<u32>,
+    /// The same for the server's.
+    pub server_cpu: Option<u32>,
+    /// How both are scheduled.
+    pub policy: Policy,
 }
 
 /// Where a cell runs.
@@ -132,6 +215,12 @@ pub struct Link {
     pub family: Family,
     /// Largest packet in bytes, or `None` for the kernel's own (1500 on veth, 65536 on loopback).
     pub mtu: Option<u32>,
+    /// What the client sends through.
+    #[serde(default)]
+    pub client: LinkEnd,
+    /// What the server sends through.
+    #[serde(default)]
+    pub server: LinkEnd,
 }
 
 /// What the two ends do.
@@ -159,11 +248,31 @@ pub struct Workload {
     pub bytes: Option<Bytes>,
     /// Stream only: time from the first arrival that is left out of the goodput.
     pub omit: Span,
+    /// Echo only: how the client sends its chunks.
+    pub pattern: Pattern,
+    /// Echo only: time between two bursts, or between two requests of the patterns that wait for each echo.
+    pub gap: Span,
+    /// Echo only: the stream that runs beside it.
+    pub beside: Beside,
+    /// Echo only: how long that stream runs before the echo begins.
+    pub beside_lead: Span,
+    /// Stream only: time that the receiver rests after each receive call.
+    pub read_pause: Span,
+    /// UDP only: time without an arrival after which what is missing counts as lost.
+    pub quiet: Span,
+    /// Stream over TCP only: send with `MSG_ZEROCOPY`.
+    pub zerocopy: bool,
 }
 
 impl Workload {
     /// How long a stream sends when the file names neither `duration` nor `bytes`.
     pub const DEFAULT_DURATION: Span = Span(1_000_000_000);
+    /// How long nothing may arrive over UDP before the missing chunks count as lost.
+    pub const DEFAULT_QUIET: Span = Span(1_000_000_000);
+    /// How long a stream beside an echo runs before the echo begins.
+    pub const DEFAULT_LEAD: Span = Span(500_000_000);
+    /// Bytes that the number of a chunk takes in a datagram.
+    pub const NUMBER_BYTES: u32 = 8;
 
     /// Bytes handed to each send call: 64 for an echo and 16 KiB for a stream unless the file says otherwise.
     pub fn chunk_bytes(&self) -> u32 {
@@ -184,6 +293,26 @@ impl Workload {
     }
 }
 
+impl Workload {
+    /// The stream that runs beside this echo, until the echo is over.
+    pub fn stream_beside(&self) -> Option<Self> {
+        let direction = match self.beside {
+            Beside::None => return None,
+            Beside::Upload => Direction::Upload,
+            Beside::Download => Direction::Download,
+        };
+        Some(Self {
+            kind: Work::Stream,
+            protocol: self.protocol,
+            style: self.style,
+            direction,
+            read_size: self.read_size,
+            duration: Some(Span(MAX_DURATION.max)),
+            ..Self::default()
+        })
+    }
+}
+
 impl Default for Workload {
     fn default() -> Self {
         Self {
@@ -198,11 +327,18 @@ impl Default for Workload {
             duration: None,
             bytes: None,
             omit: Span(0),
+            pattern: Pattern::Burst,
+            gap: Span(0),
+            beside: Beside::None,
+            beside_lead: Self::DEFAULT_LEAD,
+            read_pause: Span(0),
+            quiet: Self::DEFAULT_QUIET,
+            zerocopy: false,
         }
     }
 }
 
-/// Socket options of one end. `None` is `"default"`: the option is not set and the kernel decides.
+/// Socket options of one end. What is `None` or missing is `"default"`: the option is not set and the kernel decides.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Socket {
     /// `SO_RCVBUF`.
@@ -211,6 +347,10 @@ pub struct Socket {
     pub sndbuf: Option<Bytes>,
     /// `TCP_NODELAY` or `SCTP_NODELAY`.
     pub nodelay: Option<bool>,
+    /// When the two buffers are set.
+    pub set_at: SetAt,
+    /// Other options by their names in [`OPTIONS`], with values as their keys check them.
+    pub options: BTreeMap<String, Value>,
 }
 
 /// Two or more settings that cannot go together.
@@ -269,6 +409,7 @@ impl Settings {
                 }
             }
         }
+        shape::add_conflicts(self, set, &mut add);
         if work.duration.is_some() && work.bytes.is_some() {
             add(
                 &["workload.bytes", "workload.duration"],
@@ -286,6 +427,7 @@ impl Settings {
                 "make `omit` shorter than `duration`",
             );
         }
+        self.link.conflicts(&mut add);
         if let Some(mtu) = self.link.mtu
             && self.link.family == Family::Ipv6
             && mtu < 1280
@@ -296,6 +438,7 @@ impl Settings {
                 "raise `mtu` to 1280 or more, or use family = \"ipv4\"",
             );
         }
+        found.extend(self.option_conflicts());
         found
     }
 }

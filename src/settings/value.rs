@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::Span;
+use crate::units::{BitRate, Percent, Span};
 
 /// A value of a key: a switch, a number (of bytes where the key is a size), or a word.
 ///
@@ -61,17 +61,20 @@ impl Value {
 }
 
 impl Ord for Value {
-    /// Numbers and spans by size, switches off before on, `"default"` last, other words by their letters.
+    /// Numbers, spans, rates and percentages by size, switches off before on, `"default"` last, other words by their letters.
     fn cmp(&self, other: &Self) -> Ordering {
         fn rank(value: &Value) -> (u8, u64, &str) {
             match value {
                 Value::Bool(switch) => (0, u64::from(*switch), ""),
                 Value::Int(number) => (1, *number, ""),
                 Value::Text(text) if text == Value::DEFAULT => (9, 0, ""),
-                Value::Text(text) => match text.parse::<Span>() {
-                    Ok(span) => (2, span.0, ""),
-                    Err(_) => (3, 0, text),
-                },
+                Value::Text(text) => {
+                    let span = || text.parse().map(|Span(ns)| (2, ns)).ok();
+                    let rate = || text.parse().map(|BitRate(rate)| (3, rate)).ok();
+                    let share = || text.parse().map(|share: Percent| (4, share.scaled().into())).ok();
+                    let (rank, size) = span().or_else(rate).or_else(share).unwrap_or((5, 0));
+                    (rank, size, if rank == 5 { text } else { "" })
+                }
             }
         }
         rank(self).cmp(&rank(other))
@@ -97,6 +100,16 @@ impl fmt::Display for Value {
 #[cfg(test)]
 mod tests {
     use super::Value;
+
+    #[test]
+    fn rates_and_percentages_are_sorted_by_size() {
+        for sorted in [["9.6kbit/s", "1Mbit/s", "10Gbit/s"], ["0.5%", "2%", "10%"]] {
+            let mut values = sorted.map(|text| Value::Text(text.into()));
+            values.reverse();
+            values.sort();
+            assert_eq!(values.map(|value| value.to_string()), sorted);
+        }
+    }
 
     #[test]
     fn order_is_by_size_with_default_last() {

@@ -4,11 +4,12 @@ use std::ops::Range;
 
 use crate::settings::{Key, Kind, Value, find};
 
-use super::axis::{AxisDraft, as_axis};
+use super::axis::{AxisDraft, ZipDraft, as_axis};
+use super::cases::{Exclude, Include};
 use super::error::{Place, Source, SpecError};
 use super::raw::{Entry, Typed};
 use super::run::{RunKey, find_run};
-use super::unknown::{self, TOP, split};
+use super::unknown::{self, LISTS, TOP, split};
 use super::value::scalar;
 
 /// Longest name of a sweep: it becomes part of a folder's name.
@@ -31,6 +32,9 @@ pub(super) struct Draft {
     pub(super) run: Vec<Setting<RunKey>>,
     pub(super) fixed: Vec<Setting<Key>>,
     pub(super) axes: Vec<AxisDraft>,
+    pub(super) zips: Vec<ZipDraft>,
+    pub(super) excludes: Vec<Exclude>,
+    pub(super) includes: Vec<Include>,
     /// Paths of keys that were given something they do not take: nothing is concluded from them.
     pub(super) broken: Vec<&'static str>,
     pub(super) errors: Vec<SpecError>,
@@ -45,46 +49,65 @@ impl Draft {
             run: Vec::new(),
             fixed: Vec::new(),
             axes: Vec::new(),
+            zips: Vec::new(),
+            excludes: Vec::new(),
+            includes: Vec::new(),
             broken: Vec::new(),
             errors: Vec::new(),
         }
     }
 
     /// Takes in the entries of a file.
-    pub(super) fn read(&mut self, mut entries: Vec<Entry>) {
-        // The parser's tables are sorted by name, and the axes count in the order of the file.
-        let mut axes = Vec::new();
-        let mut refused: Vec<String> = Vec::new();
+    pub(super) fn read(&mut self, entries: Vec<Entry>) {
+        let mut axes: Vec<(Entry, Option<usize>)> = Vec::new();
+        let mut cases: Vec<(Vec<Entry>, Place, bool)> = Vec::new();
+        // The table whose entries, which follow it, are not for here.
+        let mut within: Option<String> = None;
         let mut named = false;
-        for entry in entries.drain(..) {
-            if refused.iter().any(|table| is_within(&entry.path, table)) {
+        for entry in entries {
+            if within.as_ref().is_some_and(|table| is_within(&entry.path, table)) {
                 continue;
             }
-            if let Some(name) = entry.path.strip_prefix("axes.") {
-                if is_table(name) && entry.typed == Typed::Table {
-                    continue;
-                }
-                if entry.typed == Typed::Table {
-                    refused.push(entry.path.clone());
-                }
-                axes.push(entry);
-                continue;
+            if entry.typed.is_table() && !is_known_table(&entry.path, &entry.typed) || entry.path == "axes" {
+                within = Some(entry.path.clone());
             }
-            if entry.path == "axes" || is_table(&entry.path) {
-                if entry.typed != Typed::Table {
+            if entry.path == "axes" {
+                match &entry.typed {
+                    Typed::Table(columns) => axes.extend(keys(columns).into_iter().map(|entry| (entry, None))),
+                    _ => self.not_a_table(&entry),
+                }
+            } else if LISTS.contains(&entry.path.as_str()) {
+                for (table, place) in self.tables(entry.path.as_str(), &entry) {
+                    let columns = keys(&table);
+                    if entry.path == "zip" {
+                        let zip = self.zips.len();
+                        self.zips.push(ZipDraft { place, keys: columns.len(), wrong: false });
+                        axes.extend(columns.into_iter().map(|entry| (entry, Some(zip))));
+                    } else {
+                        cases.push((columns, place, entry.path == "exclude"));
+                    }
+                }
+            } else if is_table(&entry.path) || is_known_table(&entry.path, &entry.typed) {
+                if !entry.typed.is_table() {
                     self.not_a_table(&entry);
                 }
-                continue;
+            } else {
+                named |= entry.path == "name";
+                self.key(&entry);
             }
-            if entry.typed == Typed::Table {
-                refused.push(entry.path.clone());
-            }
-            named |= entry.path == "name";
-            self.key(&entry);
         }
-        axes.sort_by_key(|entry| entry.key.start);
-        for entry in &axes {
-            self.axis(entry);
+        // The parser's tables are sorted by name, and the axes count in the order of the file.
+        axes.sort_by_key(|(entry, _)| entry.key.start);
+        for (entry, zip) in &axes {
+            self.axis(entry, *zip);
+        }
+        self.check_zips();
+        for (entries, place, exclude) in cases {
+            if exclude {
+                self.exclude(&entries, &place);
+            } else {
+                self.include(&entries, place);
+            }
         }
         if !named {
             let first_line = self.source.inner().lines().next().map_or(0, str::len);
@@ -94,6 +117,40 @@ impl Draft {
                     .at(&place, "before the first table"),
             );
         }
+    }
+
+    /// The tables of a list of tables such as [[zip]], each with what it holds and its place.
+    fn tables(&mut self, name: &str, entry: &Entry) -> Vec<(Vec<Entry>, Place)> {
+        let elements = match &entry.typed {
+            Typed::List(elements) => elements.as_slice(),
+            _ => &[(entry.typed.clone(), entry.span.clone())],
+        };
+        let mut tables = Vec::new();
+        for (typed, span) in elements {
+            match typed {
+                Typed::Table(table) if matches!(entry.typed, Typed::List(_)) => {
+                    // From the first key to the last value: where a header stands is not worth pointing at.
+                    let start = table.iter().map(|entry| entry.key.start).min().unwrap_or(span.start);
+                    let end = table.iter().map(|entry| entry.span.end).max().unwrap_or(span.end);
+                    tables.push((table.clone(), self.place(&(start..end))));
+                }
+                Typed::Table(_) => {
+                    let error = SpecError::new(
+                        format!("`{name}` is a list of tables, and this is one table"),
+                        format!("write [[{name}]], in double brackets: it may stand more than once"),
+                    );
+                    self.errors.push(error.at(&self.place(&entry.key), "in single brackets"));
+                }
+                _ => {
+                    let error = SpecError::new(
+                        format!("`{name}` is a list of tables, and this is none"),
+                        format!("write its keys under [[{name}]]"),
+                    );
+                    self.errors.push(error.at(&self.place(span), "not a table"));
+                }
+            }
+        }
+        tables
     }
 
     pub(super) fn place(&self, span: &Range<usize>) -> Place {
@@ -133,7 +190,7 @@ impl Draft {
             }
         } else {
             let table = split(&entry.path).0;
-            let (what, suggestion) = if entry.typed == Typed::Table {
+            let (what, suggestion) = if entry.typed.is_table() {
                 (format!("there is no table [{}]", entry.path), unknown::table(&entry.path))
             } else if table.is_empty() {
                 (format!("unknown key `{}`", entry.path), unknown::key(&entry.path))
@@ -141,7 +198,7 @@ impl Draft {
                 (format!("unknown key `{}` in [{table}]", split(&entry.path).1), unknown::key(&entry.path))
             };
             self.broken.extend(suggestion.path);
-            let label = if entry.typed == Typed::Table { "unknown table" } else { "unknown key" };
+            let label = if entry.typed.is_table() { "unknown table" } else { "unknown key" };
             self.errors.push(SpecError::new(what, suggestion.fix).at(&self.place(&entry.key), label));
         }
     }
@@ -184,6 +241,20 @@ impl Draft {
     }
 }
 
+/// The keys among the entries of a table whose keys are dotted paths: tables that only hold others are left out, and so is what a
+/// table that stands for a value holds.
+fn keys(entries: &[Entry]) -> Vec<Entry> {
+    let mut found: Vec<Entry> = Vec::new();
+    for entry in entries {
+        let inside = found.last().is_some_and(|last| last.typed.is_table() && is_within(&entry.path, &last.path));
+        let holds_others = is_known_table(&entry.path, &entry.typed);
+        if !inside && !holds_others {
+            found.push(entry.clone());
+        }
+    }
+    found
+}
+
 /// Whether `path` is `table` or lies in it.
 fn is_within(path: &str, table: &str) -> bool {
     path.strip_prefix(table).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -192,6 +263,11 @@ fn is_within(path: &str, table: &str) -> bool {
 /// Whether a table of that path exists.
 fn is_table(path: &str) -> bool {
     unknown::tables().contains(&path)
+}
+
+/// Whether this is a table that exists. The names of sysctls have dots, so that below [sysctl] any table is one.
+fn is_known_table(path: &str, typed: &Typed) -> bool {
+    typed.is_table() && (is_table(path) || is_within(path, "sysctl"))
 }
 
 /// What keeps a text from being the name of a sweep.

@@ -6,7 +6,7 @@ use miette::NamedSource;
 
 use crate::settings::{Value, find};
 
-use super::axis::{AxisDraft, cannot_vary};
+use super::axis::{AxisDraft, cannot_vary, listed};
 use super::check::{Draft, Setting};
 use super::error::{Place, SpecError};
 use super::run::find_run;
@@ -18,10 +18,10 @@ use super::value::word;
 pub struct Overrides {
     /// `--repeat`: in place of `run.repeat`.
     pub repeat: Option<u64>,
-    /// `--set key=v1,v2`. An axis gets these values in place of its own. Any other key becomes an axis where several values
+    /// `--set key=v1,v2`. An axis gets these values in place of its own; one that is zipped gets one for all rows, or one for each. Any other key becomes an axis where several values
     /// are given, and is fixed where there is one. An option of `[run]` takes one value.
     pub set: Vec<(String, Vec<String>)>,
-    /// `--filter axis=v1,v2`: only these values of an axis. Filters on the same axis add up.
+    /// `--filter axis=v1,v2`: only these values of an axis, and what is zipped with them. Filters on the same axis add up.
     pub filter: Vec<(String, Vec<String>)>,
 }
 
@@ -85,20 +85,36 @@ impl Overrides {
                 argument.set(draft, name);
             }
         }
-        let mut kept: Vec<(&'static str, Vec<Value>)> = Vec::new();
+        // What --set has put into the rows of a [[zip]] may make two of them one.
+        draft.check_zips();
+        draft.complete_includes();
+        let mut kept: Vec<(usize, Vec<Value>)> = Vec::new();
         for (name, values) in &self.filter {
-            if let Some((path, values)) = Argument::new("--filter", Some(name), values).filter(draft, name) {
-                match kept.iter_mut().find(|(earlier, _)| *earlier == path) {
+            if let Some((axis, values)) = Argument::new("--filter", Some(name), values).filter(draft, name) {
+                match kept.iter_mut().find(|(earlier, _)| *earlier == axis) {
                     Some((_, earlier)) => earlier.extend(values),
-                    None => kept.push((path, values)),
+                    None => kept.push((axis, values)),
                 }
             }
         }
-        for axis in &mut draft.axes {
-            if let Some((_, kept)) = kept.iter().find(|(path, _)| *path == axis.key.path) {
-                axis.values.retain(|(value, _)| kept.contains(value));
+        for (index, kept) in &kept {
+            draft.keep(*index, kept);
+        }
+    }
+}
+
+impl Draft {
+    /// Keeps only the cells that have one of these values on the axis: whole rows, where it is zipped.
+    fn keep(&mut self, index: usize, kept: &[Value]) {
+        let rows: Vec<bool> = self.axes[index].values.iter().map(|(value, _)| kept.contains(value)).collect();
+        let zip = self.axes[index].zip;
+        for (other, axis) in self.axes.iter_mut().enumerate() {
+            if other == index || (zip.is_some() && axis.zip == zip) {
+                let mut rows = rows.iter();
+                axis.values.retain(|_| rows.next().is_none_or(|&row| row));
             }
         }
+        self.includes.retain(|include| include.values.get(index).is_none_or(|value| kept.contains(value)));
     }
 }
 
@@ -148,21 +164,52 @@ impl<'a> Argument<'a> {
             draft.errors.push(error.at(&self.place, "unknown key"));
             return;
         };
-        let mut axis = AxisDraft::new(key, self.place.clone());
+        let was = draft.axes.iter().position(|axis| std::ptr::eq(axis.key, key));
+        let zip = was.and_then(|was| draft.axes[was].zip);
+        let mut axis = AxisDraft::new(key, self.place.clone(), zip);
         for (value, place) in &self.values {
             draft.element(&mut axis, name, word(&key.kind, value), place.clone());
         }
-        let was = draft.axes.iter().position(|axis| std::ptr::eq(axis.key, key));
-        if was.is_some() || self.values.len() > 1 {
-            draft.fixed.retain(|setting| !std::ptr::eq(setting.key, key));
-            match was {
-                Some(was) => draft.axes[was] = axis,
-                None => draft.axes.push(axis),
+        if let Some(was) = was {
+            if zip.is_some() && !self.fill_rows(draft, &mut axis, was) {
+                return;
             }
+            draft.fixed.retain(|setting| !std::ptr::eq(setting.key, key));
+            draft.axes[was] = axis;
+        } else if self.values.len() > 1 {
+            draft.fixed.retain(|setting| !std::ptr::eq(setting.key, key));
+            draft.axes.push(axis);
         } else if let Some((value, place)) = axis.values.pop() {
             draft.fixed.retain(|setting| !std::ptr::eq(setting.key, key));
             draft.fixed.push(Setting { key, value, place });
         }
+    }
+
+    /// Gives each row of a [[zip]] its value: the one for all of them, or one for each. False where the numbers do not fit.
+    fn fill_rows(&self, draft: &mut Draft, axis: &mut AxisDraft, was: usize) -> bool {
+        let rows = draft.axes[was].values.len();
+        if let [only] = axis.values.as_slice() {
+            axis.values = vec![only.clone(); rows];
+        }
+        // A value that is not taken has its own error.
+        let fits = self.values.len() == rows || self.values.len() == 1;
+        if !fits && !draft.broken.contains(&axis.key.path) {
+            let zip = draft.axes[was].zip;
+            let with = draft.axes.iter().filter(|other| other.zip == zip && !std::ptr::eq(other.key, axis.key));
+            let with = unknown::list(with.map(|other| other.key.name()));
+            let error = SpecError::new(
+                format!(
+                    "--set: `{}` moves with {with} in {}, and is given {}",
+                    axis.key.name(),
+                    unknown::count(rows, "row"),
+                    unknown::count(self.values.len(), "value")
+                ),
+                format!("give {}, or one for all of them", unknown::count(rows, "value")),
+            );
+            let error = error.at(&self.whole(), "as many as rows, or one").at(&draft.axes[was].place, "the axis");
+            draft.errors.push(error);
+        }
+        fits
     }
 
     /// Sets an option of `[run]`.
@@ -185,9 +232,9 @@ impl<'a> Argument<'a> {
     }
 
     /// The values of an axis that are to be kept.
-    fn filter(&self, draft: &mut Draft, name: &str) -> Option<(&'static str, Vec<Value>)> {
-        let found = find(name).and_then(|key| draft.axes.iter().find(|axis| std::ptr::eq(axis.key, key)));
-        let Some(axis) = found else {
+    fn filter(&self, draft: &mut Draft, name: &str) -> Option<(usize, Vec<Value>)> {
+        let found = find(name).and_then(|key| draft.axes.iter().position(|axis| std::ptr::eq(axis.key, key)));
+        let Some(index) = found else {
             // An axis that the file gets wrong has its own error.
             if !find(name).is_some_and(|key| draft.broken.contains(&key.path)) {
                 let axes = unknown::list(draft.axes.iter().map(|axis| axis.key.name()));
@@ -201,18 +248,18 @@ impl<'a> Argument<'a> {
             }
             return None;
         };
-        let key = axis.key;
-        let on_axis: Vec<_> = axis.values.iter().map(|(value, _)| value.clone()).collect();
+        let key = draft.axes[index].key;
+        let mut on_axis: Vec<Value> = draft.axes[index].values.iter().map(|(value, _)| value.clone()).collect();
+        on_axis.extend(draft.includes.iter().filter_map(|include| include.values.get(index)).cloned());
         let mut kept = Vec::new();
         for (text, place) in &self.values {
             match word(&key.kind, text) {
                 Ok(value) if on_axis.contains(&value) => kept.push(value),
                 Ok(_) if draft.broken.contains(&key.path) => {}
                 Ok(value) => {
-                    let shown: Vec<String> = on_axis.iter().map(|value| key.kind.show(value)).collect();
                     let error = SpecError::new(
                         format!("--filter: {} is not on the axis `{name}`", key.kind.show(&value)),
-                        format!("its values are {}", unknown::list(shown.iter().map(String::as_str))),
+                        format!("its values are {}", listed(key, on_axis.iter())),
                     );
                     draft.errors.push(error.at(place, "not on the axis"));
                 }
@@ -222,7 +269,7 @@ impl<'a> Argument<'a> {
                 }
             }
         }
-        Some((key.path, kept))
+        Some((index, kept))
     }
 }
 

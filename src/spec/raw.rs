@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use crate::settings::Value;
 
 /// One key of the file, or one table.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
     /// Dotted path, such as `link.mtu`.
     pub(super) path: String,
@@ -35,8 +35,15 @@ pub(super) enum Typed {
     Date(String),
     /// A list, each element with its place.
     List(Vec<(Typed, Range<usize>)>),
-    /// A table. In a file its entries follow it.
-    Table,
+    /// A table, with all that it holds: paths are relative to it. In a file the same entries follow it, with their whole paths.
+    Table(Vec<Entry>),
+}
+
+impl Typed {
+    /// Whether this is a table.
+    pub(super) const fn is_table(&self) -> bool {
+        matches!(self, Self::Table(_))
+    }
 }
 
 /// A slip in the file's syntax.
@@ -89,7 +96,11 @@ fn typed(value: &DeValue<'_>) -> Typed {
             let list = list.iter().map(|element: &Spanned<_>| (typed(element.get_ref()), element.span()));
             Typed::List(list.collect())
         }
-        DeValue::Table(_) => Typed::Table,
+        DeValue::Table(table) => {
+            let mut entries = Vec::new();
+            flatten("", table, &mut entries);
+            Typed::Table(entries)
+        }
     }
 }
 

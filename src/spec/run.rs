@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{Kind, Limit, Value};
+use crate::settings::{Kind, Limit, Value, narrow};
 use crate::units::{Span, choice};
 
 /// Most repeats of a cell.
@@ -63,11 +63,6 @@ pub struct RunKey {
     pub get: fn(&RunOptions) -> Value,
 }
 
-/// A checked number as 32 bits. The kind's limit keeps it in range.
-fn narrow(value: &Value) -> u32 {
-    value.int().and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX)
-}
-
 /// All options of `[run]`, in the order in which documentation lists them.
 pub static RUN_KEYS: &[RunKey] = &[
     RunKey {
@@ -86,7 +81,7 @@ pub static RUN_KEYS: &[RunKey] = &[
     },
     RunKey {
         path: "run.timeout",
-        kind: Kind::Span { min: MIN_TIMEOUT, limit: MAX_TIMEOUT },
+        kind: Kind::Span { min: MIN_TIMEOUT, limit: MAX_TIMEOUT, or_default: false },
         about: "longest time that one repeat may take; one that takes longer is recorded as timed out",
         set: |run, value| {
             if let Some(timeout) = value.text().and_then(|text| text.parse().ok()) {

@@ -17,4 +17,4 @@ pub use interval::{MedianInterval, median_interval};
 pub use rank::{MannWhitney, as_f64 as count, mann_whitney, minimum_p, repeats_needed, sign_test};
 pub use ratio::{Ratio, RatioInterval, ratio};
 pub use shape::{Drift, Modes, Outlier, Shape};
-pub use summary::{BufferSummary, CellOutcome, CellSummary, Counts, EndSummary, Reason, select, summarise};
+pub use summary::{BufferSummary, CellOutcome, CellSummary, Counts, EndSummary, Reason, by_cell, select, summarise};

@@ -54,8 +54,14 @@ pub struct CellSummary {
     pub client: EndSummary,
     /// Buffers of the server's end.
     pub server: EndSummary,
+    /// Chunks lost, in the repeats that tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_chunks: Option<Figures>,
     /// Why repeats were not measured, each reason once, the most frequent first.
     pub reasons: Vec<Reason>,
+    /// What a reader of the figures has to know, each remark once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
 }
 
 /// How many repeats ended in which way.
@@ -63,6 +69,8 @@ pub struct CellSummary {
 pub struct Counts {
     /// Those whose figures stand.
     pub measured: u32,
+    /// Those that lost chunks of a burst.
+    pub incomplete: u32,
     /// Those that ran into their deadline.
     pub timed_out: u32,
     /// Those whose combination the kernel refused.
@@ -76,13 +84,14 @@ pub struct Counts {
 impl Counts {
     /// All repeats.
     pub const fn total(&self) -> u32 {
-        self.measured + self.timed_out + self.invalid + self.skipped + self.failed
+        self.measured + self.incomplete + self.timed_out + self.invalid + self.skipped + self.failed
     }
 
     /// Those that ended in that way.
     pub const fn of(&self, outcome: Outcome) -> u32 {
         match outcome {
             Outcome::Measured => self.measured,
+            Outcome::Incomplete => self.incomplete,
             Outcome::TimedOut => self.timed_out,
             Outcome::Invalid => self.invalid,
             Outcome::Skipped => self.skipped,
@@ -93,6 +102,7 @@ impl Counts {
     fn add(&mut self, outcome: Outcome) {
         *match outcome {
             Outcome::Measured => &mut self.measured,
+            Outcome::Incomplete => &mut self.incomplete,
             Outcome::TimedOut => &mut self.timed_out,
             Outcome::Invalid => &mut self.invalid,
             Outcome::Skipped => &mut self.skipped,
@@ -102,7 +112,7 @@ impl Counts {
 
     /// The worst outcome among the repeats.
     fn worst(&self) -> CellOutcome {
-        let worst = [Outcome::Failed, Outcome::TimedOut, Outcome::Invalid, Outcome::Skipped]
+        let worst = [Outcome::Failed, Outcome::TimedOut, Outcome::Incomplete, Outcome::Invalid, Outcome::Skipped]
             .into_iter()
             .find(|&outcome| self.of(outcome) > 0)
             .unwrap_or(Outcome::Measured);
@@ -113,7 +123,7 @@ impl Counts {
 /// The outcome of a cell as a whole: measured if every repeat was, else the worst one and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CellOutcome {
-    /// The worst outcome of a repeat: failed before timed out, invalid, skipped and measured.
+    /// The worst outcome of a repeat: failed before timed out, incomplete, invalid, skipped and measured.
     pub worst: Outcome,
     /// Repeats with that outcome.
     pub count: u32,
@@ -126,6 +136,7 @@ impl fmt::Display for CellOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = match self.worst {
             Outcome::Measured => return f.pad("measured"),
+            Outcome::Incomplete => "incomplete",
             Outcome::TimedOut => "timed out",
             Outcome::Invalid => "invalid",
             Outcome::Skipped => "skipped",
@@ -192,6 +203,33 @@ pub fn select<'a>(records: &'a [Record], of: &CellSummary) -> Vec<&'a Record> {
         .unwrap_or_default();
     selected.sort_by_key(|record| record.repeat);
     selected
+}
+
+/// The repeats of each cell in their order, warm-ups left out: what [`select`] finds for one cell, for all
+/// of them at once.
+pub fn by_cell<'a>(cells: &[CellSummary], records: &'a [Record]) -> Vec<Vec<&'a Record>> {
+    let mut places: HashMap<(&str, Clock), Vec<usize>> = HashMap::with_capacity(cells.len());
+    for (place, cell) in cells.iter().enumerate() {
+        places.entry((&cell.cell, cell.clock)).or_default().push(place);
+    }
+    let mut repeats = vec![Vec::new(); cells.len()];
+    for record in records.iter().filter(|record| !record.warmup) {
+        let found = places.get(&(record.cell.as_str(), record.clock)).map_or(&[][..], Vec::as_slice);
+        let same = |place: &&usize| cells[**place].kernel.release == record.kernel.release;
+        // A machine that did not come up far enough counts with the others on its image, if there is one such kernel only.
+        let on_image = || {
+            let mut on_image = found.iter().filter(|place| cells[**place].kernel.image == record.kernel.image);
+            let first = on_image.next();
+            if on_image.next().is_some() { None } else { first }
+        };
+        if let Some(&place) = found.iter().find(same).or_else(on_image) {
+            repeats[place].push(record);
+        }
+    }
+    for cell in &mut repeats {
+        cell.sort_by_key(|record| record.repeat);
+    }
+    repeats
 }
 
 /// The repeats of each cell, kernel release and clock, in order of first appearance.
@@ -273,7 +311,9 @@ fn summary(repeats: &[&Record]) -> Option<CellSummary> {
         goodput_shape: Shape::of(&goodputs),
         client: end(with_buffers.iter().map(|record| &record.measurement.client)),
         server: end(with_buffers.iter().map(|record| &record.measurement.server)),
+        lost_chunks: Figures::of(repeats.iter().filter_map(|record| record.measurement.lost_chunks).collect()),
         reasons: reasons(repeats),
+        remarks: remarks(repeats),
     })
 }
 
@@ -293,6 +333,17 @@ fn buffer<'a>(repeats: impl Iterator<Item = &'a Buffer> + Clone) -> BufferSummar
     let differs = read.any(|buffer| without_peak(buffer) != without_peak(first));
     let peak = repeats.filter_map(|buffer| buffer.peak).max();
     BufferSummary { buffer: Buffer { peak, ..first.clone() }, differs }
+}
+
+/// The remarks of all repeats, each once.
+fn remarks(repeats: &[&Record]) -> Vec<String> {
+    let mut remarks: Vec<String> = Vec::new();
+    for remark in repeats.iter().flat_map(|record| &record.measurement.remarks) {
+        if !remarks.contains(remark) {
+            remarks.push(remark.clone());
+        }
+    }
+    remarks
 }
 
 /// The reasons of repeats that were not measured, each once.

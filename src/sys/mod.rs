@@ -4,10 +4,13 @@
 //! means for a cell is decided above. Imports `units` only.
 
 pub mod clock;
+pub mod device;
 pub mod file;
 pub mod guest;
 pub mod namespace;
+pub mod option;
 pub mod process;
+pub mod sctp;
 pub mod socket;
 
 use std::io;

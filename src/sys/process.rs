@@ -129,11 +129,18 @@ pub fn current_processor() -> Option<usize> {
     usize::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
-/// Keeps every thread that a process has now, and all that these start later, on one processor (`sched_setaffinity(2)`).
+/// Keeps the calling thread on one processor (`sched_setaffinity(2)`).
 ///
 /// # Errors
-/// `EINVAL` for a processor that this process may not use, and what reading `/proc` says.
-pub fn keep_on_processor(process: u32, cpu: usize) -> io::Result<()> {
+/// `EINVAL` for a processor that does not exist or that this process may not use.
+pub fn stay_on_processor(cpu: usize) -> io::Result<()> {
+    let set = only(cpu)?;
+    // SAFETY: `set` is valid for reads of its size during the call; 0 is the calling thread.
+    check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) }).map(drop)
+}
+
+/// A set of one processor.
+fn only(cpu: usize) -> io::Result<libc::cpu_set_t> {
     let many = usize::try_from(libc::CPU_SETSIZE).unwrap_or(0);
     if cpu >= many {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -142,6 +149,49 @@ pub fn keep_on_processor(process: u32, cpu: usize) -> io::Result<()> {
     let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
     // SAFETY: the number is below CPU_SETSIZE.
     unsafe { libc::CPU_SET(cpu, &mut set) };
+    Ok(set)
+}
+
+/// How a thread is scheduled (`sched(7)`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchedulingPolicy(libc::c_int);
+
+/// Time shared.
+pub const SCHED_OTHER: SchedulingPolicy = SchedulingPolicy(libc::SCHED_OTHER);
+/// Time shared, and taken for a thread that computes.
+pub const SCHED_BATCH: SchedulingPolicy = SchedulingPolicy(libc::SCHED_BATCH);
+/// Runs until it waits.
+pub const SCHED_FIFO: SchedulingPolicy = SchedulingPolicy(libc::SCHED_FIFO);
+/// The same with turns.
+pub const SCHED_RR: SchedulingPolicy = SchedulingPolicy(libc::SCHED_RR);
+
+/// Gives the calling thread a scheduling policy, at the lowest priority that the policy has (`sched_setscheduler(2)`).
+///
+/// # Errors
+/// `EPERM` for a real-time policy without `CAP_SYS_NICE` or a limit on real-time priorities above zero.
+pub fn set_policy(policy: SchedulingPolicy) -> io::Result<()> {
+    // SAFETY: it takes a number and returns one.
+    let lowest = unsafe { libc::sched_get_priority_min(policy.0) };
+    let parameter = libc::sched_param { sched_priority: check(lowest)? };
+    // SAFETY: `parameter` is valid for reads during the call; 0 is the calling thread.
+    check(unsafe { libc::sched_setscheduler(0, policy.0, &raw const parameter) }).map(drop)
+}
+
+/// The scheduling policy of the calling thread (`sched_getscheduler(2)`).
+///
+/// # Errors
+/// None that a Linux kernel is known to give.
+pub fn policy() -> io::Result<SchedulingPolicy> {
+    // SAFETY: 0 is the calling thread; no memory is touched.
+    check(unsafe { libc::sched_getscheduler(0) }).map(SchedulingPolicy)
+}
+
+/// Keeps every thread that a process has now, and all that these start later, on one processor (`sched_setaffinity(2)`).
+///
+/// # Errors
+/// `EINVAL` for a processor that this process may not use, and what reading `/proc` says.
+pub fn keep_on_processor(process: u32, cpu: usize) -> io::Result<()> {
+    let set = only(cpu)?;
     for thread in threads(process)? {
         // SAFETY: `set` is valid for reads of its size during the call.
         check(unsafe { libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &raw const set) })?;

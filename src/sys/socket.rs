@@ -1,7 +1,7 @@
 //! Socket options and messages.
 
 use std::io;
-use std::mem;
+use std::mem::{self, offset_of};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
@@ -11,6 +11,8 @@ use super::{check, check_len};
 
 /// Level of the SCTP options, and the protocol number of SCTP (RFC 9260).
 pub const IPPROTO_SCTP: i32 = libc::IPPROTO_SCTP;
+/// The protocol number of MPTCP, which is no number of the Internet protocol (include/uapi/linux/in.h).
+pub const IPPROTO_MPTCP: i32 = libc::IPPROTO_MPTCP;
 
 /// An integer socket option: its level, its number, and its name in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +21,12 @@ pub struct IntOption {
     number: libc::c_int,
     /// As the manual pages write it.
     pub name: &'static str,
+}
+
+impl IntOption {
+    pub(super) const fn new(level: libc::c_int, number: libc::c_int, name: &'static str) -> Self {
+        Self { level, number, name }
+    }
 }
 
 /// `SO_RCVBUF`: `sock_setsockopt` doubles what is asked and bounds it (net/core/sock.c).
@@ -56,6 +64,127 @@ pub fn get_int(socket: BorrowedFd<'_>, option: IntOption) -> io::Result<i32> {
         libc::getsockopt(socket.as_raw_fd(), option.level, option.number, (&raw mut value).cast(), &raw mut length)
     })?;
     Ok(value)
+}
+
+/// What a socket has of the kernel's memory, in bytes that count the kernel's own overhead: the same that `SO_RCVBUF` and
+/// `SO_SNDBUF` bound. `None` where this kernel does not tell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Received and not yet read: `sk_rmem_alloc`.
+    pub rmem_alloc: Option<u32>,
+    /// `sk_rcvbuf`.
+    pub rcvbuf: Option<u32>,
+    /// Handed to the layers below and not yet freed by them: `sk_wmem_alloc`. What UDP charges against its send buffer.
+    pub wmem_alloc: Option<u32>,
+    /// `sk_sndbuf`.
+    pub sndbuf: Option<u32>,
+    /// Queued to be sent, or sent and not yet acknowledged: `sk_wmem_queued`. What TCP and SCTP charge against theirs.
+    pub wmem_queued: Option<u32>,
+    /// Packets dropped for want of room, or damaged: `sk_drops`.
+    pub drops: Option<u32>,
+}
+
+/// Reads the memory of a socket in one call: `SO_MEMINFO`, since Linux 4.12 (`sk_get_meminfo`, net/core/sock.c).
+///
+/// `SIOCINQ` and `SIOCOUTQ` count bytes of data instead, which cannot be compared with the sizes, and SCTP has no `SIOCOUTQ`.
+///
+/// # Errors
+/// What `getsockopt(2)` says: `ENOPROTOOPT` where the kernel does not know the option.
+pub fn memory(socket: BorrowedFd<'_>) -> io::Result<Memory> {
+    let mut words = [0u32; 16];
+    let mut length = libc::socklen_t::try_from(size_of_val(&words)).unwrap_or(0);
+    // SAFETY: the pointers are to `words`, whose size is `length`, and to `length`; both outlive the call.
+    check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            words.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    })?;
+    let told = words.get(..length as usize / size_of::<u32>()).unwrap_or(&[]);
+    let word = |index: libc::c_int| usize::try_from(index).ok().and_then(|index| told.get(index)).copied();
+    Ok(Memory {
+        rmem_alloc: word(libc::SK_MEMINFO_RMEM_ALLOC),
+        rcvbuf: word(libc::SK_MEMINFO_RCVBUF),
+        wmem_alloc: word(libc::SK_MEMINFO_WMEM_ALLOC),
+        sndbuf: word(libc::SK_MEMINFO_SNDBUF),
+        wmem_queued: word(libc::SK_MEMINFO_WMEM_QUEUED),
+        drops: word(libc::SK_MEMINFO_DROPS),
+    })
+}
+
+/// What a TCP connection knows of itself. `None` where this kernel does not tell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpState {
+    /// Bytes of data in a segment that is sent.
+    pub snd_mss: Option<u32>,
+    /// The congestion window, in segments.
+    pub snd_cwnd: Option<u32>,
+    /// The smoothed round trip, in microseconds.
+    pub rtt_us: Option<u32>,
+    /// The window that the peer offers, after scaling, in bytes. Since Linux 5.4.
+    pub snd_wnd: Option<u32>,
+    /// The window that this end offers, after scaling, in bytes. Since Linux 6.2.
+    pub rcv_wnd: Option<u32>,
+    /// The congestion window at which slow start ends, in segments.
+    pub snd_ssthresh: Option<u32>,
+    /// The smallest round trip seen, in microseconds.
+    pub min_rtt_us: Option<u32>,
+    /// Segments sent again.
+    pub total_retrans: Option<u32>,
+    /// Time in which there was something to send or to be acknowledged, in microseconds.
+    pub busy_us: Option<u64>,
+    /// Time in which the peer's window kept it from sending, in microseconds.
+    pub rwnd_limited_us: Option<u64>,
+    /// Time in which its own send buffer did, in microseconds.
+    pub sndbuf_limited_us: Option<u64>,
+    /// Bytes of data sent, those sent again among them.
+    pub bytes_sent: Option<u64>,
+    /// Bytes of data sent again.
+    pub bytes_retrans: Option<u64>,
+    /// Window scale that the peer asked for, as a power of two.
+    pub snd_wscale: Option<u8>,
+    /// Window scale that this end asked for.
+    pub rcv_wscale: Option<u8>,
+}
+
+/// Reads the state of a TCP connection: `TCP_INFO` (`tcp_get_info`, net/ipv4/tcp.c). A kernel writes as much of the
+/// structure as it knows and says how much that is.
+///
+/// # Errors
+/// What `getsockopt(2)` says.
+pub fn tcp_state(socket: BorrowedFd<'_>) -> io::Result<TcpState> {
+    // SAFETY: all-zero is a valid `tcp_info`: it holds integers only.
+    let mut info: libc::tcp_info = unsafe { mem::zeroed() };
+    let mut length = libc::socklen_t::try_from(size_of_val(&info)).unwrap_or(0);
+    // SAFETY: the pointers are to `info`, whose size is `length`, and to `length`; both outlive the call.
+    check(unsafe {
+        libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut info).cast(), &raw mut length)
+    })?;
+    let told = |offset: usize, field: u32| (offset + size_of::<u32>() <= length as usize).then_some(field);
+    let wide = |offset: usize, field: u64| (offset + size_of::<u64>() <= length as usize).then_some(field);
+    let byte = |offset: usize, field: u8| (offset < length as usize).then_some(field);
+    // Two bit fields, the first one in the lower bits.
+    let scales = byte(offset_of!(libc::tcp_info, tcpi_snd_rcv_wscale), info.tcpi_snd_rcv_wscale);
+    Ok(TcpState {
+        snd_mss: told(offset_of!(libc::tcp_info, tcpi_snd_mss), info.tcpi_snd_mss),
+        snd_cwnd: told(offset_of!(libc::tcp_info, tcpi_snd_cwnd), info.tcpi_snd_cwnd),
+        rtt_us: told(offset_of!(libc::tcp_info, tcpi_rtt), info.tcpi_rtt),
+        snd_wnd: told(offset_of!(libc::tcp_info, tcpi_snd_wnd), info.tcpi_snd_wnd),
+        rcv_wnd: told(offset_of!(libc::tcp_info, tcpi_rcv_wnd), info.tcpi_rcv_wnd),
+        snd_ssthresh: told(offset_of!(libc::tcp_info, tcpi_snd_ssthresh), info.tcpi_snd_ssthresh),
+        min_rtt_us: told(offset_of!(libc::tcp_info, tcpi_min_rtt), info.tcpi_min_rtt),
+        total_retrans: told(offset_of!(libc::tcp_info, tcpi_total_retrans), info.tcpi_total_retrans),
+        busy_us: wide(offset_of!(libc::tcp_info, tcpi_busy_time), info.tcpi_busy_time),
+        rwnd_limited_us: wide(offset_of!(libc::tcp_info, tcpi_rwnd_limited), info.tcpi_rwnd_limited),
+        sndbuf_limited_us: wide(offset_of!(libc::tcp_info, tcpi_sndbuf_limited), info.tcpi_sndbuf_limited),
+        bytes_sent: wide(offset_of!(libc::tcp_info, tcpi_bytes_sent), info.tcpi_bytes_sent),
+        bytes_retrans: wide(offset_of!(libc::tcp_info, tcpi_bytes_retrans), info.tcpi_bytes_retrans),
+        snd_wscale: scales.map(|scales| scales & 0xf),
+        rcv_wscale: scales.map(|scales| scales >> 4),
+    })
 }
 
 /// What to do when a call cannot proceed at once.
@@ -188,7 +317,7 @@ const INT_LENGTH: libc::socklen_t = 4;
 
 #[cfg(test)]
 mod tests {
-    use super::{SO_RCVBUF, Wait, get_int, receive, send, set_int, wait};
+    use super::{SO_RCVBUF, SO_SNDBUF, Wait, get_int, memory, receive, send, set_int, tcp_state, wait};
     use std::io::ErrorKind;
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
@@ -199,6 +328,19 @@ mod tests {
         let (socket, _peer) = UnixStream::pair().expect("a pair of sockets");
         set_int(socket.as_fd(), SO_RCVBUF, 8192).expect("set");
         assert_eq!(get_int(socket.as_fd(), SO_RCVBUF).expect("read"), 16384);
+    }
+
+    #[test]
+    fn memory_and_sizes_are_told_alike() {
+        let (socket, peer) = UnixStream::pair().expect("a pair of sockets");
+        set_int(socket.as_fd(), SO_SNDBUF, 32768).expect("set");
+        assert_eq!(send(socket.as_fd(), &[1; 100], None, Wait::Block).expect("sent"), 100);
+        let told = memory(socket.as_fd()).expect("Linux 4.12 or later");
+        let size = |option| u32::try_from(get_int(socket.as_fd(), option).expect("read")).ok();
+        assert_eq!((told.rcvbuf, told.sndbuf), (size(SO_RCVBUF), size(SO_SNDBUF)));
+        assert!(told.wmem_alloc.is_some_and(|used| used >= 100), "{told:?}: not yet read by the peer");
+        drop(peer);
+        tcp_state(socket.as_fd()).expect_err("it is no TCP socket");
     }
 
     #[test]

@@ -115,6 +115,11 @@ impl fmt::Display for Bytes {
 }
 
 impl Bytes {
+    /// The units a size may be written with.
+    pub fn units() -> impl Iterator<Item = &'static str> {
+        UNITS.iter().map(|(name, _)| *name)
+    }
+
     /// With three significant digits: `2.25 KiB`, `3.02 MiB`. For tables and pictures, where exactness would not fit.
     pub fn short(self) -> String {
         if self.0 < 1024 {

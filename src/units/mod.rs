@@ -1,14 +1,16 @@
-//! Quantities as people write and read them: bytes, spans of time, bit rates. Imports no other room.
+//! Quantities as people write and read them: bytes, spans of time, bit rates, percentages. Imports no other room.
 
 mod bytes;
 mod choice;
+mod percent;
 mod rate;
 mod span;
 
 pub(crate) use choice::choice;
 
 pub use bytes::{Bytes, ParseBytesError};
-pub use rate::BitRate;
+pub use percent::{ParsePercentError, Percent};
+pub use rate::{BitRate, ParseRateError};
 pub use span::{ParseSpanError, Span};
 
 /// Bytes in hexadecimal, as digests are written.

@@ -6,12 +6,19 @@ use std::time::{Duration, Instant};
 
 use socket2::{SockAddr, Socket};
 
-use crate::measurement::End;
-use crate::settings::Protocol;
+use crate::measurement::{End, TcpFacts};
+use crate::settings::{self, Protocol};
+use crate::sys::option::TCP_QUICKACK;
 use crate::sys::process::{Usage, thread_usage};
 use crate::sys::socket::{
-    IntOption, Piece, SCTP_NODELAY, SO_RCVBUF, SO_SNDBUF, TCP_NODELAY, Wait, get_int, receive, receive_message, send,
+    IntOption, Piece, SCTP_NODELAY, SO_RCVBUF, SO_SNDBUF, TCP_NODELAY, TcpState, Wait, get_int, memory, receive,
+    receive_message, send, set_int, tcp_state,
 };
+
+use crate::units::Span;
+
+use super::options;
+use super::samples::Sampler;
 
 /// How often the size of the buffers is looked at while a workload runs: two `getsockopt` calls each time.
 const GAUGE_PERIOD: Duration = Duration::from_millis(1);
@@ -32,7 +39,10 @@ pub(super) struct Channel {
     protocol: Protocol,
     peer: Peer,
     gauge: Gauge,
+    sampler: Sampler,
     usage: Usage,
+    /// Whether quick acknowledgements are asked for before each receive call.
+    quickack: bool,
 }
 
 /// The largest buffer sizes seen.
@@ -70,14 +80,20 @@ impl Channel {
 
     fn new(socket: Socket, protocol: Protocol, peer: Peer) -> Self {
         let gauge = Gauge { next: Instant::now(), rcvbuf: None, sndbuf: None };
-        Self { socket, protocol, peer, gauge, usage: Usage::default() }
+        Self { socket, protocol, peer, gauge, sampler: Sampler::default(), usage: Usage::default(), quickack: false }
+    }
+
+    /// The same end, which does before each call what its socket's options ask for.
+    pub(super) fn asking(mut self, asked: &settings::Socket) -> Self {
+        self.quickack = options::quickack_before_each_read(asked);
+        self
     }
 
     /// Whether the protocol keeps messages apart.
     pub(super) const fn keeps_messages(&self) -> bool {
         match self.protocol {
-            Protocol::Tcp => false,
-            Protocol::Sctp => true,
+            Protocol::Tcp | Protocol::Mptcp => false,
+            Protocol::Sctp | Protocol::Udp => true,
         }
     }
 
@@ -101,6 +117,14 @@ impl Channel {
 
     /// Receives the next bytes, or the next piece of a message.
     pub(super) fn receive(&mut self, into: &mut [u8], wait: Wait) -> io::Result<Arrival> {
+        if self.quickack {
+            set_int(self.fd(), TCP_QUICKACK, 1)?;
+        }
+        if self.protocol == Protocol::Udp {
+            // A datagram without bytes is no end, and none is cut off: buffers hold the largest that is sent.
+            let len = receive(self.fd(), into, wait)?;
+            return Ok(Arrival::Bytes { len, ends_message: true });
+        }
         if !self.keeps_messages() {
             return Ok(match receive(self.fd(), into, wait)? {
                 0 => Arrival::End,
@@ -135,6 +159,13 @@ impl Channel {
         self.gauge.sndbuf = self.gauge.sndbuf.max(sndbuf);
     }
 
+    /// Takes a sample of buffers and windows, if the last one is long enough ago. None before `start`.
+    pub(super) fn sample(&mut self, now: Instant, start: Option<Instant>) {
+        if let Some(start) = start {
+            self.sampler.look(self.socket.as_fd(), self.protocol, now, start);
+        }
+    }
+
     /// Tells what this end has used since [`Channel::begin`].
     pub(super) fn usage(&self, end: &mut End) {
         if let Ok(usage) = thread_usage() {
@@ -146,21 +177,61 @@ impl Channel {
         }
     }
 
-    /// Tells what this end was given, and closes its socket.
-    pub(super) fn finish(self, end: &mut End) {
+    /// Tells what the kernel knows of the connection.
+    pub(super) fn testify(&self, end: &mut End) {
+        let begun = Instant::now();
+        let evidence = end.evidence.get_or_insert_default();
+        if self.protocol == Protocol::Tcp {
+            evidence.tcp = tcp_state(self.fd()).ok().map(facts);
+        }
+        evidence.socket_drops = memory(self.fd()).ok().and_then(|memory| memory.drops).map(u64::from);
+        evidence.cost_ns = Some(Span::from(begun.elapsed()).0);
+    }
+
+    /// Tells what this end was given.
+    pub(super) fn finish(&mut self, end: &mut End) {
         end.rcvbuf.end = read(self.fd(), SO_RCVBUF);
         end.rcvbuf.peak = self.gauge.rcvbuf.max(end.rcvbuf.end).max(end.rcvbuf.initial);
         end.sndbuf.end = read(self.fd(), SO_SNDBUF);
         end.sndbuf.peak = self.gauge.sndbuf.max(end.sndbuf.end).max(end.sndbuf.initial);
-        end.nodelay.given = get_int(self.fd(), nodelay_of(self.protocol)).ok().map(|given| given != 0);
+        end.nodelay.given =
+            nodelay_of(self.protocol).and_then(|option| get_int(self.fd(), option).ok()).map(|given| given != 0);
+        let ipv6 = self.socket.local_addr().is_ok_and(|address| address.is_ipv6());
+        options::finish(self.fd(), ipv6, self.protocol, end);
+        end.samples = std::mem::take(&mut self.sampler).finish();
     }
 }
 
-/// The no-delay option of a protocol.
-pub(super) const fn nodelay_of(protocol: Protocol) -> IntOption {
+/// The kernel's own units as ours.
+fn facts(state: TcpState) -> TcpFacts {
+    let wide = |value: Option<u32>| value.map(u64::from);
+    let nanoseconds = |micros: Option<u64>| micros.map(|micros| micros * 1000);
+    let mss = wide(state.snd_mss);
+    // `TCP_INFINITE_SSTHRESH` (include/net/tcp.h): slow start has not ended.
+    let ssthresh = state.snd_ssthresh.filter(|&segments| segments != 0x7fff_ffff);
+    TcpFacts {
+        busy_ns: nanoseconds(state.busy_us),
+        rwnd_limited_ns: nanoseconds(state.rwnd_limited_us),
+        sndbuf_limited_ns: nanoseconds(state.sndbuf_limited_us),
+        retransmits: wide(state.total_retrans),
+        sent_bytes: state.bytes_sent,
+        retransmitted_bytes: state.bytes_retrans,
+        rtt_ns: nanoseconds(wide(state.rtt_us)),
+        min_rtt_ns: nanoseconds(wide(state.min_rtt_us)),
+        cwnd_bytes: wide(state.snd_cwnd).zip(mss).map(|(cwnd, mss)| cwnd * mss),
+        ssthresh_bytes: wide(ssthresh).zip(mss).map(|(segments, mss)| segments * mss),
+        mss_bytes: mss,
+        snd_wscale: state.snd_wscale.map(u64::from),
+        rcv_wscale: state.rcv_wscale.map(u64::from),
+    }
+}
+
+/// The no-delay option of a protocol, if it has one.
+pub(super) const fn nodelay_of(protocol: Protocol) -> Option<IntOption> {
     match protocol {
-        Protocol::Tcp => TCP_NODELAY,
-        Protocol::Sctp => SCTP_NODELAY,
+        Protocol::Tcp | Protocol::Mptcp => Some(TCP_NODELAY),
+        Protocol::Sctp => Some(SCTP_NODELAY),
+        Protocol::Udp => None,
     }
 }
 

@@ -1,10 +1,10 @@
 //! Echo: the client sends a burst of chunks as fast as its socket takes them and reads the echoes meanwhile; the server
 //! sends back whatever it reads.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::measurement::Recorder;
-use crate::settings::Workload;
+use crate::settings::{Pattern, Workload};
 use crate::sys::socket::{SO_SNDBUF, Wait, wait};
 use crate::units::{BitRate, Span};
 
@@ -14,7 +14,7 @@ use super::meeting::{ClientSeat, Control, ServerSeat};
 use super::{Failure, Report};
 
 /// Latencies for which memory is taken before the first send. Beyond them it is taken as they come.
-const MOST_LATENCIES: usize = 1 << 20;
+pub(super) const MOST_LATENCIES: usize = 1 << 20;
 
 /// Sends everything back until the whole burst has passed.
 pub(super) fn serve(
@@ -24,9 +24,12 @@ pub(super) fn serve(
     report: &mut Report,
 ) -> Result<(), Failure> {
     let total = work.burst_bytes() * u64::from(work.bursts);
-    // A message is put together from its pieces before it is sent back, so there is room for a whole one.
+    // A message is put together from its pieces before it is sent back, and a request is answered when all of it is there, so
+    // there is room for a whole one.
     let read_size = work.read_size as usize;
-    let room = if channel.keeps_messages() { work.chunk_bytes() as usize } else { 0 };
+    let request = work.chunk_bytes() as usize;
+    let by_request = work.pattern != Pattern::Burst;
+    let room = if channel.keeps_messages() || by_request { request } else { 0 };
     let mut buffer = vec![0; read_size + room];
     let mut filled = 0;
     let mut echoed = 0u64;
@@ -37,7 +40,11 @@ pub(super) fn serve(
         match channel.receive(&mut buffer[filled..end], Wait::Block) {
             Ok(Arrival::Bytes { len, ends_message }) => {
                 filled += len;
-                if channel.keeps_messages() && !ends_message {
+                if by_request {
+                    if filled < request {
+                        continue;
+                    }
+                } else if channel.keeps_messages() && !ends_message {
                     if filled == buffer.len() {
                         return Err(Failure::Protocol(format!("a message of more than {filled} bytes arrived")));
                     }
@@ -106,12 +113,14 @@ struct Burst<'a> {
     sent: usize,
     received: u64,
     latencies: Recorder,
+    /// Time that the burst spent in gaps.
+    idle: Duration,
 }
 
 impl Burst<'_> {
     fn begin_next(&mut self) {
         self.sent_at.clear();
-        (self.offset, self.sent, self.received) = (0, 0, 0);
+        (self.offset, self.sent, self.received, self.idle) = (0, 0, 0, Duration::ZERO);
     }
 
     fn done_sending(&self) -> bool {
@@ -198,26 +207,57 @@ pub(super) fn request(
         sent: 0,
         received: 0,
         latencies: Recorder::with_capacity(count.saturating_mul(bursts).min(MOST_LATENCIES)),
+        idle: Duration::ZERO,
     };
     let mut buffer = vec![0; work.read_size as usize];
     let mut completions = Vec::with_capacity(bursts);
     let mut delivered = 0;
     channel.begin();
     let begun = Instant::now();
-    for _ in 0..bursts {
+    let mut idle = Duration::ZERO;
+    for number in 1..=bursts {
         let start = Instant::now();
-        let result = exchange(channel, &mut burst, &mut buffer, seat.control);
-        completions.push(Span::from(start.elapsed()));
+        let result = match work.pattern {
+            Pattern::Burst => exchange(channel, &mut burst, &mut buffer, seat.control),
+            Pattern::WriteRead | Pattern::WriteWriteRead => ask(channel, &mut burst, &mut buffer, seat.control),
+        };
+        completions.push(Span::from(start.elapsed().saturating_sub(burst.idle)));
         delivered += burst.received;
         report.delivered_bytes = Some(delivered);
         result?;
+        idle += burst.idle;
         burst.begin_next();
+        if number < bursts {
+            idle += seat.control.pause(work.gap, || format!("{number} of {bursts} bursts were echoed"))?;
+        }
     }
-    let elapsed = Span::from(begun.elapsed());
+    let elapsed = Span::from(begun.elapsed().saturating_sub(idle));
     completions.sort_unstable();
     report.completion_ns = completions.get((bursts - 1) / 2).map(|span| span.0);
     report.goodput_bps = BitRate::of(delivered, if bursts == 1 { completions[0] } else { elapsed }).map(|rate| rate.0);
     report.chunk_latency = burst.latencies.finish();
+    Ok(())
+}
+
+/// Sends the burst's chunks one by one, and each when the one before it has been echoed.
+fn ask(channel: &mut Channel, burst: &mut Burst<'_>, buffer: &mut [u8], control: &Control<'_>) -> Result<(), Failure> {
+    let size = burst.chunk.len();
+    let first = if burst.work.pattern == Pattern::WriteWriteRead { size / 2 } else { size };
+    while !burst.done_sending() {
+        burst.sent_at.push(Instant::now());
+        for part in [0..first, first..size].into_iter().filter(|part| !part.is_empty()) {
+            send_all(channel, &burst.chunk[part], control, "sending", || burst.progress())?;
+        }
+        burst.sent += 1;
+        while burst.received < burst.sent as u64 * size as u64 {
+            if !burst.collect(channel, buffer, Wait::Block, control)? {
+                control.check(|| burst.progress())?;
+            }
+        }
+        if !burst.done_sending() {
+            burst.idle += control.pause(burst.work.gap, || burst.progress())?;
+        }
+    }
     Ok(())
 }
 

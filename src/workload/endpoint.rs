@@ -7,29 +7,128 @@ use std::os::fd::AsFd;
 use socket2::{Domain, Protocol as IpProtocol, SockAddr, Socket, Type};
 
 use crate::measurement::{Buffer, End};
-use crate::settings::{self, Protocol, Settings, Style};
-use crate::sys::socket::{IPPROTO_SCTP, set_int};
+use crate::settings::{self, Protocol, SetAt, Settings, Style, Value};
+use crate::sys::option::{SO_RCVBUFFORCE, SO_SNDBUFFORCE};
+use crate::sys::socket::{IPPROTO_MPTCP, IPPROTO_SCTP, set_int};
 use crate::units::Bytes;
 
 use super::channel::{Channel, nodelay_of, read};
 use super::limits::Side;
+use super::options;
 use super::{Addresses, BufferLimits, CLIENT_PORT, ClientSeat, Failure, SERVER_PORT, SLICE, ServerSeat};
 
 /// Connections that may wait at the listener: there is one.
 const BACKLOG: i32 = 8;
+/// How far the ports of the stream beside lie above those of the echo.
+const BESIDE: u16 = 2;
+
+/// One end's part of a cell: what it asks for, and what bounds it.
+#[derive(Clone, Copy)]
+pub(super) struct Part<'a> {
+    work: &'a settings::Workload,
+    asked: &'a settings::Socket,
+    limits: &'a BufferLimits,
+    addresses: Addresses,
+    /// `client` or `server`, for messages.
+    side: &'a str,
+    /// Which connection of the repeat: its ports lie so far above those of the first.
+    connection: u16,
+}
+
+impl<'a> Part<'a> {
+    pub(super) const fn server(settings: &'a Settings, addresses: Addresses, limits: &'a BufferLimits) -> Self {
+        Self { work: &settings.workload, asked: &settings.server, limits, addresses, side: "server", connection: 0 }
+    }
+
+    pub(super) const fn client(settings: &'a Settings, addresses: Addresses, limits: &'a BufferLimits) -> Self {
+        Self { work: &settings.workload, asked: &settings.client, limits, addresses, side: "client", connection: 0 }
+    }
+
+    /// The same end of the stream that runs beside.
+    pub(super) const fn beside(self, work: &'a settings::Workload) -> Self {
+        Self { work, connection: BESIDE, ..self }
+    }
+
+    const fn server_port(&self) -> u16 {
+        SERVER_PORT + self.connection
+    }
+
+    const fn client_port(&self) -> u16 {
+        CLIENT_PORT + self.connection
+    }
+
+    fn connected(&self, socket: Socket) -> Channel {
+        Channel::connected(socket, self.work.protocol).asking(self.asked)
+    }
+
+    /// Sets what was asked of a socket and reads back what the kernel made of it. What was not asked is not set.
+    fn apply(&self, socket: &Socket, end: &mut End) -> Result<(), Failure> {
+        if let (Some(nodelay), Some(option)) = (self.asked.nodelay, nodelay_of(self.work.protocol)) {
+            set_int(socket.as_fd(), option, nodelay.into())
+                .map_err(|error| Failure::setting(option.name, if nodelay { "on" } else { "off" }, self.side, error))?;
+        }
+        end.nodelay.asked = self.asked.nodelay;
+        let target = options::Target { socket: socket.as_fd(), ipv6: self.addresses.server.is_ipv6(), side: self.side };
+        options::apply(target, self.asked, end)
+    }
+
+    /// Sets the buffers, if this is the moment that was asked for.
+    fn apply_buffers(&self, socket: &Socket, moment: SetAt, end: &mut End) -> Result<(), Failure> {
+        if self.asked.set_at == moment {
+            end.rcvbuf = self.set_buffer(socket, Side::Receive)?;
+            end.sndbuf = self.set_buffer(socket, Side::Send)?;
+        }
+        Ok(())
+    }
+
+    fn set_buffer(&self, socket: &Socket, which: Side) -> Result<Buffer, Failure> {
+        let (usual, force, forced) = match which {
+            Side::Receive => (self.asked.rcvbuf, SO_RCVBUFFORCE, "rcvbuf_force"),
+            Side::Send => (self.asked.sndbuf, SO_SNDBUFFORCE, "sndbuf_force"),
+        };
+        let forced = self.asked.options.get(forced).and_then(Value::int).map(Bytes);
+        let option = if forced.is_some() { force } else { which.option() };
+        let asked = forced.or(usual);
+        if let Some(asked) = asked {
+            let value = i32::try_from(asked.0).unwrap_or(i32::MAX);
+            set_int(socket.as_fd(), option, value)
+                .map_err(|error| Failure::setting(option.name, &asked.to_string(), self.side, error))?;
+        }
+        let asked = asked.map(|bytes| bytes.0);
+        let initial = read(socket.as_fd(), which.option());
+        let unbounded;
+        let limits = if forced.is_some() {
+            unbounded = self.limits.unbounded();
+            &unbounded
+        } else {
+            self.limits
+        };
+        Ok(Buffer {
+            asked,
+            initial,
+            end: None,
+            peak: None,
+            verdict: initial.map(|given| limits.verdict(which, asked, given)),
+        })
+    }
+}
 
 /// Makes the server's socket, waits for the client, and returns the connected end.
-pub(super) fn accept(
-    settings: &Settings,
-    addresses: Addresses,
-    limits: &BufferLimits,
-    seat: &ServerSeat<'_>,
-    end: &mut End,
-) -> Result<Channel, Failure> {
-    let work = &settings.workload;
+pub(super) fn accept(part: Part<'_>, seat: &ServerSeat<'_>, end: &mut End) -> Result<Channel, Failure> {
+    let Part { work, addresses, .. } = part;
     let listener = open(work, addresses.server)?;
-    apply(&listener, work.protocol, &settings.server, "server", limits, end)?;
-    bind(&listener, addresses.server, SERVER_PORT)?;
+    part.apply_buffers(&listener, SetAt::Before, end)?;
+    part.apply(&listener, end)?;
+    bind(&listener, addresses.server, part.server_port())?;
+    if work.protocol == Protocol::Udp {
+        // Only the client's datagrams are let in.
+        let client: SockAddr = SocketAddr::new(addresses.client, part.client_port()).into();
+        listener.connect(&client).map_err(|error| call("connecting to the client", error))?;
+        part.apply_buffers(&listener, SetAt::After, end)?;
+        seat.listening()?;
+        seat.ready()?;
+        return Ok(part.connected(listener));
+    }
     listener.listen(BACKLOG).map_err(|error| call("listening", error))?;
     seat.listening()?;
     if one_to_many(work) {
@@ -46,26 +145,26 @@ pub(super) fn accept(
     slice(&socket)?;
     if work.protocol == Protocol::Sctp {
         // A listener's options do not reach the association it accepts: they are set and read there.
-        apply(&socket, work.protocol, &settings.server, "server", limits, end)?;
+        part.apply_buffers(&socket, SetAt::Before, end)?;
+        part.apply(&socket, end)?;
+    } else if !part.asked.options.is_empty() {
+        // Some are not handed down to the connection that is accepted: a priority, a quick acknowledgement.
+        part.apply(&socket, end)?;
     }
+    part.apply_buffers(&socket, SetAt::After, end)?;
     seat.ready()?;
-    Ok(Channel::connected(socket, work.protocol))
+    Ok(part.connected(socket))
 }
 
 /// Makes the client's socket, connects it, and returns the connected end.
-pub(super) fn connect(
-    settings: &Settings,
-    addresses: Addresses,
-    limits: &BufferLimits,
-    seat: &ClientSeat<'_>,
-    end: &mut End,
-) -> Result<Channel, Failure> {
-    let work = &settings.workload;
+pub(super) fn connect(part: Part<'_>, seat: &ClientSeat<'_>, end: &mut End) -> Result<Channel, Failure> {
+    let Part { work, addresses, .. } = part;
     let socket = open(work, addresses.client)?;
-    apply(&socket, work.protocol, &settings.client, "client", limits, end)?;
-    bind(&socket, addresses.client, CLIENT_PORT)?;
+    part.apply_buffers(&socket, SetAt::Before, end)?;
+    part.apply(&socket, end)?;
+    bind(&socket, addresses.client, part.client_port())?;
     seat.until_listening()?;
-    let server: SockAddr = SocketAddr::new(addresses.server, SERVER_PORT).into();
+    let server: SockAddr = SocketAddr::new(addresses.server, part.server_port()).into();
     loop {
         match socket.connect(&server) {
             Ok(()) => break,
@@ -75,12 +174,9 @@ pub(super) fn connect(
             Err(error) => return Err(Failure::moving("connecting", error, || "no connection".to_owned())),
         }
     }
+    part.apply_buffers(&socket, SetAt::After, end)?;
     seat.until_ready()?;
-    Ok(if one_to_many(work) {
-        Channel::one_to_many(socket, Some(server))
-    } else {
-        Channel::connected(socket, work.protocol)
-    })
+    Ok(if one_to_many(work) { Channel::one_to_many(socket, Some(server)) } else { part.connected(socket) })
 }
 
 /// Whether a call gave up only because its time slice was over.
@@ -99,10 +195,12 @@ fn call(doing: &str, error: io::Error) -> Failure {
 
 /// Opens a socket whose blocking calls return after a slice of time.
 fn open(work: &settings::Workload, address: IpAddr) -> Result<Socket, Failure> {
-    let kind = if one_to_many(work) { Type::SEQPACKET } else { Type::STREAM };
-    let protocol = match work.protocol {
-        Protocol::Tcp => IpProtocol::TCP,
-        Protocol::Sctp => IpProtocol::from(IPPROTO_SCTP),
+    let (kind, protocol) = match work.protocol {
+        Protocol::Tcp => (Type::STREAM, IpProtocol::TCP),
+        Protocol::Sctp if one_to_many(work) => (Type::SEQPACKET, IpProtocol::from(IPPROTO_SCTP)),
+        Protocol::Sctp => (Type::STREAM, IpProtocol::from(IPPROTO_SCTP)),
+        Protocol::Udp => (Type::DGRAM, IpProtocol::UDP),
+        Protocol::Mptcp => (Type::STREAM, IpProtocol::from(IPPROTO_MPTCP)),
     };
     let domain = if address.is_ipv6() { Domain::IPV6 } else { Domain::IPV4 };
     let socket = Socket::new(domain, kind, Some(protocol)).map_err(|error| Failure::opening(work.protocol, error))?;
@@ -110,13 +208,23 @@ fn open(work: &settings::Workload, address: IpAddr) -> Result<Socket, Failure> {
     Ok(socket)
 }
 
-/// Opens the socket that a workload needs, and closes it.
+/// Opens the socket that a workload needs, sets its options on it, and closes it. Only a protocol or an option that the kernel lacks is
+/// a failure: what else keeps an option from being set, such as its value, is the cell's to tell.
 pub(super) fn probe(settings: &Settings) -> Result<(), Failure> {
     let address: IpAddr = match settings.link.family {
         settings::Family::Ipv4 => std::net::Ipv4Addr::LOCALHOST.into(),
         settings::Family::Ipv6 => std::net::Ipv6Addr::LOCALHOST.into(),
     };
-    open(&settings.workload, address).map(drop)
+    for (asked, side) in [(&settings.client, "client"), (&settings.server, "server")] {
+        let socket = open(&settings.workload, address)?;
+        let target = options::Target { socket: socket.as_fd(), ipv6: address.is_ipv6(), side };
+        match options::apply(target, asked, &mut End::default()) {
+            Err(failure @ Failure::NoOption { .. }) => return Err(failure),
+            _ if settings.client.options == settings.server.options => break,
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Lets blocking calls on a socket return after a slice of time.
@@ -131,48 +239,4 @@ fn bind(socket: &Socket, address: IpAddr, port: u16) -> Result<(), Failure> {
     socket
         .bind(&SocketAddr::new(address, port).into())
         .map_err(|error| call(&format!("binding to {address} port {port}"), error))
-}
-
-/// Sets what was asked of a socket and reads back what the kernel made of it. What was not asked is not set.
-fn apply(
-    socket: &Socket,
-    protocol: Protocol,
-    asked: &settings::Socket,
-    side: &str,
-    limits: &BufferLimits,
-    end: &mut End,
-) -> Result<(), Failure> {
-    end.rcvbuf = set_buffer(socket, Side::Receive, asked.rcvbuf, side, limits)?;
-    end.sndbuf = set_buffer(socket, Side::Send, asked.sndbuf, side, limits)?;
-    let option = nodelay_of(protocol);
-    if let Some(nodelay) = asked.nodelay {
-        set_int(socket.as_fd(), option, nodelay.into())
-            .map_err(|error| Failure::setting(option.name, if nodelay { "on" } else { "off" }, side, error))?;
-    }
-    end.nodelay.asked = asked.nodelay;
-    Ok(())
-}
-
-fn set_buffer(
-    socket: &Socket,
-    which: Side,
-    asked: Option<Bytes>,
-    side: &str,
-    limits: &BufferLimits,
-) -> Result<Buffer, Failure> {
-    let option = which.option();
-    if let Some(asked) = asked {
-        let value = i32::try_from(asked.0).unwrap_or(i32::MAX);
-        set_int(socket.as_fd(), option, value)
-            .map_err(|error| Failure::setting(option.name, &asked.to_string(), side, error))?;
-    }
-    let asked = asked.map(|bytes| bytes.0);
-    let initial = read(socket.as_fd(), option);
-    Ok(Buffer {
-        asked,
-        initial,
-        end: None,
-        peak: None,
-        verdict: initial.map(|given| limits.verdict(which, asked, given)),
-    })
 }

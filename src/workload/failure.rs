@@ -17,6 +17,18 @@ pub enum Failure {
         /// What had arrived until then.
         progress: String,
     },
+    /// Chunks of a burst were lost.
+    #[error("{lost} of {sent} chunks were lost{}: nothing more came for {quiet} (workload.quiet)", and_late(*.late))]
+    Incomplete {
+        /// How many.
+        lost: u64,
+        /// How many more came when they had been given up.
+        late: u64,
+        /// Of how many that were sent.
+        sent: u64,
+        /// How long it was waited after the last arrival.
+        quiet: Span,
+    },
     /// The transport itself gave the peer up (`ETIMEDOUT`, `EHOSTUNREACH`): retransmissions ran out.
     #[error("the connection died while {doing} ({error}): {progress}")]
     Died {
@@ -35,6 +47,18 @@ pub enum Failure {
     NoProtocol {
         /// The protocol.
         protocol: Protocol,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// The kernel is older than the protocol.
+    #[error("this kernel is older than MPTCP, which came with Linux 5.6 ({error}): name a newer one with kernel.image")]
+    OldKernel {
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// The kernel has the protocol and it is turned off.
+    #[error("MPTCP is turned off here ({error}): net.mptcp.enabled is 0")]
+    TurnedOff {
         /// What the kernel said.
         error: io::Error,
     },
@@ -90,23 +114,36 @@ pub enum Failure {
     CalledOff,
 }
 
+/// Chunks that came too late, in a message.
+fn and_late(late: u64) -> String {
+    if late == 0 { String::new() } else { format!(" and {late} came after they had been given up") }
+}
+
 impl Failure {
     /// Which outcome this is.
     pub const fn outcome(&self) -> Outcome {
         match self {
+            Self::Incomplete { .. } => Outcome::Incomplete,
             Self::TimedOut { .. } | Self::Died { .. } => Outcome::TimedOut,
-            Self::NoProtocol { .. } | Self::NoOption { .. } | Self::Impossible { .. } => Outcome::Skipped,
+            Self::NoProtocol { .. }
+            | Self::OldKernel { .. }
+            | Self::TurnedOff { .. }
+            | Self::NoOption { .. }
+            | Self::Impossible { .. } => Outcome::Skipped,
             Self::MessageTooLarge { .. } | Self::Refused { .. } => Outcome::Invalid,
             Self::Call { .. } | Self::Protocol(_) | Self::CalledOff => Outcome::Failed,
         }
     }
 
-    /// What an error of `socket(2)` means. 93 is what a stream socket of an absent protocol gives, 94 a seqpacket one.
+    /// What an error of `socket(2)` means. 93 is what a stream socket of an absent protocol gives, 94 a seqpacket one. MPTCP
+    /// gives 92 where `net.mptcp.enabled` is 0 (`mptcp_init_sock`), and 22 where its number is beyond what the kernel knows.
     pub(super) fn opening(protocol: Protocol, error: io::Error) -> Self {
         match error.raw_os_error() {
             Some(libc::EPROTONOSUPPORT | libc::ESOCKTNOSUPPORT | libc::EAFNOSUPPORT) => {
                 Self::NoProtocol { protocol, error }
             }
+            Some(libc::ENOPROTOOPT) if protocol == Protocol::Mptcp => Self::TurnedOff { error },
+            Some(libc::EINVAL) if protocol == Protocol::Mptcp => Self::OldKernel { error },
             _ => Self::Call { doing: format!("opening a {protocol} socket"), error },
         }
     }
@@ -147,6 +184,18 @@ mod tests {
             assert_eq!(failure.outcome(), Outcome::Skipped);
             let text = failure.to_string();
             assert!(text.starts_with("no SCTP in this kernel") && text.contains("kernel.image"), "{text}");
+        }
+    }
+
+    #[test]
+    fn mptcp_that_is_off_absent_or_too_new_are_three_reasons() {
+        let reasons = [92, 93, 22].map(|code| {
+            let failure = Failure::opening(Protocol::Mptcp, io::Error::from_raw_os_error(code));
+            assert_eq!(failure.outcome(), Outcome::Skipped);
+            failure.to_string()
+        });
+        for (reason, part) in reasons.iter().zip(["net.mptcp.enabled", "no MPTCP in this kernel", "older than MPTCP"]) {
+            assert!(reason.contains(part), "{reason}");
         }
     }
 

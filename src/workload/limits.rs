@@ -60,6 +60,13 @@ impl BufferLimits {
         })
     }
 
+    /// The same for requests that the sysctls do not bound (`SO_RCVBUFFORCE`): only the option's C type does
+    /// (`__sock_set_rcvbuf`).
+    pub(super) fn unbounded(&self) -> Self {
+        let most = Some(u64::from(i32::MAX.unsigned_abs() / 2));
+        Self { rmem_max: most, wmem_max: most, ..self.clone() }
+    }
+
     /// What the kernel made of a request, by the rule `max(2 × min(asked, limit), minimum)` of `sock_setsockopt`.
     ///
     /// A size at or above what was asked may still have been clamped (300 KiB asked, 425984 given at a limit of 212992),

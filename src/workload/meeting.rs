@@ -19,6 +19,9 @@ pub struct Control<'a> {
     called_off: AtomicBool,
     interrupted: &'a AtomicBool,
     started: OnceLock<Instant>,
+    sent: OnceLock<u64>,
+    echo_over: AtomicBool,
+    evidence: bool,
 }
 
 impl<'a> Control<'a> {
@@ -30,7 +33,22 @@ impl<'a> Control<'a> {
             called_off: AtomicBool::new(false),
             interrupted,
             started: OnceLock::new(),
+            sent: OnceLock::new(),
+            echo_over: AtomicBool::new(false),
+            evidence: false,
         }
+    }
+
+    /// Whether to ask the kernel, beside the figures, what it knows of the connection.
+    #[must_use]
+    pub const fn with_evidence(mut self, evidence: bool) -> Self {
+        self.evidence = evidence;
+        self
+    }
+
+    /// See [`Control::with_evidence`].
+    pub const fn evidence(&self) -> bool {
+        self.evidence
     }
 
     /// Tells the other end to give up. Whether this call was the first to say so.
@@ -69,6 +87,42 @@ impl<'a> Control<'a> {
     pub(super) fn started(&self) -> Option<Instant> {
         self.started.get().copied()
     }
+
+    /// Tells the other end that all is sent, and how many chunks that were, beside a connection that may lose what is said on it.
+    pub(super) fn all_sent(&self, chunks: u64) {
+        self.sent.get_or_init(|| chunks);
+    }
+
+    /// How many chunks were sent, once all are.
+    pub(super) fn sent(&self) -> Option<u64> {
+        self.sent.get().copied()
+    }
+
+    /// Ends the stream that runs beside an echo.
+    pub(super) fn end_beside(&self) {
+        self.echo_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the echo is over that a stream runs beside. Never, for a stream on its own.
+    pub(super) fn beside_is_over(&self) -> bool {
+        self.echo_over.load(Ordering::Relaxed)
+    }
+
+    /// Does nothing for that long, but gives up when it must. How long that was.
+    pub(super) fn pause(&self, span: Span, progress: impl Fn() -> String) -> Result<Duration, Failure> {
+        if span.0 == 0 {
+            return Ok(Duration::ZERO);
+        }
+        let begun = Instant::now();
+        loop {
+            let left = span.duration().saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return Ok(begun.elapsed());
+            }
+            self.check(&progress)?;
+            std::thread::sleep(left.min(self.patience()));
+        }
+    }
 }
 
 /// What the server tells the client.
@@ -85,6 +139,7 @@ pub struct ServerSeat<'a> {
     pub control: &'a Control<'a>,
     to_client: Sender<Signal>,
     parting: Parting,
+    beside: RefCell<Option<Box<Self>>>,
 }
 
 /// The client's half of a meeting.
@@ -94,29 +149,59 @@ pub struct ClientSeat<'a> {
     pub control: &'a Control<'a>,
     from_server: Receiver<Signal>,
     parting: Parting,
+    beside: RefCell<Option<Box<Self>>>,
 }
 
-/// The two seats of a repeat, one for each thread.
+/// The two seats of a repeat, one for each thread, with a second pair for a stream that runs beside.
 pub fn meet<'a>(control: &'a Control<'a>) -> (ServerSeat<'a>, ClientSeat<'a>) {
+    let (server, client) = pair(control);
+    let (server_beside, client_beside) = pair(control);
+    server.beside.replace(Some(Box::new(server_beside)));
+    client.beside.replace(Some(Box::new(client_beside)));
+    (server, client)
+}
+
+fn pair<'a>(control: &'a Control<'a>) -> (ServerSeat<'a>, ClientSeat<'a>) {
     let (to_client, from_server) = channel();
-    let (server_is_here, server_leaves) = channel();
-    let (client_is_here, client_leaves) = channel();
-    let server = Parting { here: RefCell::new(Some(server_is_here)), other: client_leaves };
-    let client = Parting { here: RefCell::new(Some(client_is_here)), other: server_leaves };
-    (ServerSeat { control, to_client, parting: server }, ClientSeat { control, from_server, parting: client })
+    let (server_done, client_done) = gates();
+    let (server_read, client_read) = gates();
+    let server = Parting { done: server_done, read: server_read };
+    let client = Parting { done: client_done, read: client_read };
+    (
+        ServerSeat { control, to_client, parting: server, beside: RefCell::new(None) },
+        ClientSeat { control, from_server, parting: client, beside: RefCell::new(None) },
+    )
 }
 
 /// Neither end may close its socket, or let go of its namespace, while the other still has to send or receive: what was
-/// lost on the way could not be sent again.
+/// lost on the way could not be sent again. Nor may it while the other reads what its kernel knows of the connection.
 #[derive(Debug)]
 struct Parting {
-    /// Dropped when this end is done.
+    /// Passed when both ends are done.
+    done: Gate,
+    /// Passed when both ends have read what they want to tell.
+    read: Gate,
+}
+
+/// Passed when both ends are there, or when the other's thread has ended.
+#[derive(Debug)]
+struct Gate {
+    /// Dropped when this end is there.
     here: RefCell<Option<Sender<Infallible>>>,
-    /// Disconnects when the other end is done, or its thread has ended.
+    /// Disconnects when the other end is there.
     other: Receiver<Infallible>,
 }
 
-impl Parting {
+fn gates() -> (Gate, Gate) {
+    let (one_is_here, one_arrives) = channel();
+    let (other_is_here, other_arrives) = channel();
+    (
+        Gate { here: RefCell::new(Some(one_is_here)), other: other_arrives },
+        Gate { here: RefCell::new(Some(other_is_here)), other: one_arrives },
+    )
+}
+
+impl Gate {
     fn wait(&self) {
         drop(self.here.take());
         // Nothing is ever sent: this returns when the other end has dropped its half.
@@ -124,10 +209,20 @@ impl Parting {
     }
 }
 
-impl ServerSeat<'_> {
+impl<'a> ServerSeat<'a> {
+    /// The seat for a stream that runs beside, once.
+    pub(super) fn beside(&self) -> Option<Box<ServerSeat<'a>>> {
+        self.beside.take()
+    }
+
     /// Waits until the client is done too.
     pub(super) fn part(&self) {
-        self.parting.wait();
+        self.parting.done.wait();
+    }
+
+    /// Waits until the client has read what it wants to tell too.
+    pub(super) fn leave(&self) {
+        self.parting.read.wait();
     }
 
     fn tell(&self, signal: Signal) -> Result<(), Failure> {
@@ -145,10 +240,20 @@ impl ServerSeat<'_> {
     }
 }
 
-impl ClientSeat<'_> {
+impl<'a> ClientSeat<'a> {
+    /// The seat for a stream that runs beside, once.
+    pub(super) fn beside(&self) -> Option<Box<ClientSeat<'a>>> {
+        self.beside.take()
+    }
+
     /// Waits until the server is done too.
     pub(super) fn part(&self) {
-        self.parting.wait();
+        self.parting.done.wait();
+    }
+
+    /// Waits until the server has read what it wants to tell too.
+    pub(super) fn leave(&self) {
+        self.parting.read.wait();
     }
 
     fn hear(&self, expected: &Signal) -> Result<(), Failure> {

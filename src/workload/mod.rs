@@ -3,13 +3,21 @@
 //!
 //! Imports `settings`, `measurement`, `sys` and `units`.
 
+mod beside;
 mod channel;
 mod echo;
 mod endpoint;
 mod failure;
+mod in_place;
 mod limits;
 mod meeting;
+mod numbered;
+mod options;
+mod samples;
 mod stream;
+
+use channel::Channel;
+use endpoint::Part;
 
 pub use failure::Failure;
 pub use limits::BufferLimits;
@@ -19,7 +27,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::measurement::{Distribution, End, Measurement, Outcome};
-use crate::settings::{Settings, Work};
+use crate::settings::{Protocol, Settings, Work, Workload};
 
 /// The port on which the server listens. Its namespace is its own, so no port is ever taken.
 const SERVER_PORT: u16 = 7001;
@@ -49,80 +57,114 @@ pub struct Report {
     pub completion_ns: Option<u64>,
     /// Bits per second that arrived at this end.
     pub goodput_bps: Option<u64>,
+    /// Chunks of which nothing came to this end.
+    pub lost_chunks: Option<u64>,
+    /// Arrivals of a chunk that had arrived at this end before.
+    pub duplicated_chunks: Option<u64>,
     /// Round trips of the chunks.
     pub chunk_latency: Option<Distribution>,
     /// Why it did not end as it should.
     pub failure: Option<Failure>,
     /// Whether this end failed before the other, which is then a consequence.
     pub failed_first: bool,
+    /// What this end of the stream beside has to tell.
+    pub beside: Option<Box<Self>>,
 }
 
-/// Runs the server's end in this thread until the workload is done, failed, or called off.
+impl Report {
+    /// Notes a failure and calls the other end off.
+    fn fail(&mut self, failure: Failure, control: &Control<'_>) {
+        self.failed_first = control.call_off();
+        self.failure = Some(failure);
+    }
+}
+
+/// Runs the server's end in this thread until the workload is done, failed, or called off. A stream beside has a thread of its own,
+/// in the same namespace.
 pub fn serve(settings: &Settings, addresses: Addresses, limits: &BufferLimits, seat: &ServerSeat<'_>) -> Report {
+    let part = Part::server(settings, addresses, limits);
+    beside::with(
+        &settings.workload,
+        seat.beside(),
+        |work, seat| serve_with(part.beside(work), work, &seat),
+        || serve_with(part, &settings.workload, seat),
+    )
+}
+
+/// Serves one connection.
+fn serve_with(part: Part<'_>, work: &Workload, seat: &ServerSeat<'_>) -> Report {
     let mut report = Report::default();
-    if let Err(failure) = serve_into(settings, addresses, limits, seat, &mut report) {
-        report.failed_first = seat.control.call_off();
-        report.failure = Some(failure);
+    if let Err(failure) = serve_into(part, work, seat, &mut report) {
+        report.fail(failure, seat.control);
     }
     report
 }
 
-fn serve_into(
-    settings: &Settings,
-    addresses: Addresses,
-    limits: &BufferLimits,
-    seat: &ServerSeat<'_>,
-    report: &mut Report,
-) -> Result<(), Failure> {
-    let mut channel = endpoint::accept(settings, addresses, limits, seat, &mut report.end)?;
-    let result = match settings.workload.kind {
-        Work::Echo => echo::serve(&mut channel, &settings.workload, seat, report),
-        Work::Stream => stream::serve(&mut channel, &settings.workload, seat, report),
+fn serve_into(part: Part<'_>, work: &Workload, seat: &ServerSeat<'_>, report: &mut Report) -> Result<(), Failure> {
+    let mut channel = endpoint::accept(part, seat, &mut report.end)?;
+    let result = match (work.kind, work.protocol) {
+        (Work::Echo, Protocol::Udp) => numbered::serve_echo(&mut channel, work, seat),
+        (Work::Stream, Protocol::Udp) => numbered::serve_stream(&mut channel, work, seat, report),
+        (Work::Echo, _) => echo::serve(&mut channel, work, seat, report),
+        (Work::Stream, _) => stream::serve(&mut channel, work, seat, report),
     };
-    close(channel, result, || seat.part(), seat.control, report);
+    close(&mut channel, result, (|| seat.part(), || seat.leave()), seat.control, report);
     Ok(())
 }
 
-/// Closes an end: its CPU time stops at once, its buffers are read and its socket is closed when the other is done too.
+/// Closes an end: its CPU time stops at once, its socket is read when the other is done too, and closed when that has been read.
 fn close(
-    channel: channel::Channel,
+    channel: &mut Channel,
     result: Result<(), Failure>,
-    part: impl FnOnce(),
+    (part, leave): (impl FnOnce(), impl FnOnce()),
     control: &Control<'_>,
     report: &mut Report,
 ) {
     channel.usage(&mut report.end);
     if let Err(failure) = result {
-        report.failed_first = control.call_off();
-        report.failure = Some(failure);
+        report.fail(failure, control);
     }
     part();
+    if control.evidence() {
+        channel.testify(&mut report.end);
+    }
     channel.finish(&mut report.end);
+    leave();
 }
 
 /// Runs the client's end in this thread until the workload is done, failed, or called off.
 pub fn request(settings: &Settings, addresses: Addresses, limits: &BufferLimits, seat: &ClientSeat<'_>) -> Report {
+    let part = Part::client(settings, addresses, limits);
+    beside::with(
+        &settings.workload,
+        seat.beside(),
+        |work, seat| request_with(part.beside(work), work, &seat),
+        || request_with(part, &settings.workload, seat),
+    )
+}
+
+/// Requests over one connection.
+fn request_with(part: Part<'_>, work: &Workload, seat: &ClientSeat<'_>) -> Report {
     let mut report = Report::default();
-    if let Err(failure) = request_into(settings, addresses, limits, seat, &mut report) {
-        report.failed_first = seat.control.call_off();
-        report.failure = Some(failure);
+    if let Err(failure) = request_into(part, work, seat, &mut report) {
+        report.fail(failure, seat.control);
     }
     report
 }
 
-fn request_into(
-    settings: &Settings,
-    addresses: Addresses,
-    limits: &BufferLimits,
-    seat: &ClientSeat<'_>,
-    report: &mut Report,
-) -> Result<(), Failure> {
-    let mut channel = endpoint::connect(settings, addresses, limits, seat, &mut report.end)?;
-    let result = match settings.workload.kind {
-        Work::Echo => echo::request(&mut channel, &settings.workload, seat, report),
-        Work::Stream => stream::request(&mut channel, &settings.workload, seat, report),
+fn request_into(part: Part<'_>, work: &Workload, seat: &ClientSeat<'_>, report: &mut Report) -> Result<(), Failure> {
+    let mut channel = endpoint::connect(part, seat, &mut report.end)?;
+    beside::lead(work, seat.control)?;
+    let result = match (work.kind, work.protocol) {
+        (Work::Echo, Protocol::Udp) => numbered::request_echo(&mut channel, work, seat, report),
+        (Work::Stream, Protocol::Udp) => numbered::request_stream(&mut channel, work, seat, report),
+        (Work::Echo, _) => echo::request(&mut channel, work, seat, report),
+        (Work::Stream, _) => stream::request(&mut channel, work, seat, report),
     };
-    close(channel, result, || seat.part(), seat.control, report);
+    if work.kind == Work::Echo {
+        seat.control.end_beside();
+    }
+    close(&mut channel, result, (|| seat.part(), || seat.leave()), seat.control, report);
     Ok(())
 }
 
@@ -136,23 +178,34 @@ pub fn conclude(client: Report, server: Report) -> Measurement {
         completion_ns: client.completion_ns.or(server.completion_ns),
         goodput_bps: client.goodput_bps.or(server.goodput_bps),
         delivered_bytes: client.delivered_bytes.or(server.delivered_bytes),
+        lost_chunks: client.lost_chunks.or(server.lost_chunks),
+        duplicated_chunks: client.duplicated_chunks.or(server.duplicated_chunks),
+        beside: beside::conclude(client.beside, server.beside),
+        remarks: fall_backs(&client.end, &server.end),
         chunk_latency_ns: client.chunk_latency,
         elapsed_ns: None,
         setup_ns: None,
         client: client.end,
         server: server.end,
+        ..Measurement::default()
     };
     if let Some(failure) = failure {
-        measurement.outcome = failure.outcome();
-        measurement.reason = Some(failure.to_string());
-        measurement.completion_ns = None;
-        measurement.goodput_bps = None;
-        measurement.chunk_latency_ns = None;
+        measurement.void(failure.outcome(), failure.to_string());
     }
     measurement
 }
 
-/// Whether this kernel has what the workload needs, found by opening its sockets and not by its version.
+/// Tells of ends whose MPTCP connection is one of TCP.
+fn fall_backs(client: &End, server: &End) -> Vec<String> {
+    let ends = [("client", client), ("server", server)].into_iter().filter(|(_, end)| end.fell_back == Some(true));
+    let sides: Vec<_> = ends.map(|(side, _)| side).collect();
+    if sides.is_empty() {
+        return Vec::new();
+    }
+    vec![format!("MPTCP fell back to TCP, as the {} tells", sides.join(" and the "))]
+}
+
+/// Whether this kernel has what the workload needs, found by opening its sockets and setting their options, not by its version.
 ///
 /// # Errors
 /// What is missing, and what to do.

@@ -3,6 +3,7 @@
 use std::net::Shutdown;
 use std::time::Instant;
 
+use crate::measurement::End;
 use crate::settings::{Direction, Workload};
 use crate::sys::socket::Wait;
 use crate::units::{BitRate, Span};
@@ -10,6 +11,7 @@ use crate::units::{BitRate, Span};
 use super::channel::{Arrival, Channel};
 use super::echo::send_all;
 use super::endpoint::retry;
+use super::in_place::InPlace;
 use super::meeting::{ClientSeat, Control, ServerSeat};
 use super::{Failure, Report};
 
@@ -31,7 +33,7 @@ pub(super) fn serve(
         Direction::Upload => receive_stream(channel, work, seat.control, report),
         Direction::Download => {
             await_go(channel, seat.control)?;
-            send_stream(channel, work, seat.control)
+            send_stream(channel, work, seat.control, &mut report.end)
         }
     }
 }
@@ -44,7 +46,7 @@ pub(super) fn request(
     report: &mut Report,
 ) -> Result<(), Failure> {
     match work.direction {
-        Direction::Upload => send_stream(channel, work, seat.control),
+        Direction::Upload => send_stream(channel, work, seat.control, &mut report.end),
         Direction::Download => {
             send_all(channel, &GO, seat.control, "asking for the stream", || "nothing was sent".to_owned())?;
             receive_stream(channel, work, seat.control, report)
@@ -68,22 +70,28 @@ fn await_go(channel: &mut Channel, control: &Control<'_>) -> Result<(), Failure>
 }
 
 /// Sends until the time is over or the bytes are sent, then tells the receiver that this was all.
-fn send_stream(channel: &mut Channel, work: &Workload, control: &Control<'_>) -> Result<(), Failure> {
+fn send_stream(channel: &mut Channel, work: &Workload, control: &Control<'_>, told: &mut End) -> Result<(), Failure> {
     let chunk = vec![DATA; work.chunk_bytes() as usize];
     let limit = work.bytes.map_or(u64::MAX, |bytes| bytes.0);
+    let mut in_place = work.zerocopy.then(|| InPlace::new(channel)).transpose()?;
     channel.begin();
     let start = control.start();
     let end = work.stream_duration().map(|span| start + span.duration());
     let mut sent = 0u64;
     loop {
         let now = Instant::now();
-        if sent >= limit || end.is_some_and(|end| now >= end) {
+        if sent >= limit || end.is_some_and(|end| now >= end) || control.beside_is_over() {
             break;
         }
         control.check_at(now, || format!("{sent} bytes were sent"))?;
         channel.gauge(now);
+        channel.sample(now, Some(start));
         let size = usize::try_from((limit - sent).min(chunk.len() as u64)).unwrap_or(chunk.len());
-        send_all(channel, &chunk[..size], control, "streaming", || format!("{sent} bytes were sent"))?;
+        let progress = || format!("{sent} bytes were sent");
+        match &mut in_place {
+            Some(sender) => sender.send_all(channel, &chunk[..size], control, progress)?,
+            None => send_all(channel, &chunk[..size], control, "streaming", progress)?,
+        }
         sent += size as u64;
     }
     if channel.keeps_messages() {
@@ -92,23 +100,27 @@ fn send_stream(channel: &mut Channel, work: &Workload, control: &Control<'_>) ->
         channel
             .socket()
             .shutdown(Shutdown::Write)
-            .map_err(|error| Failure::Call { doing: "ending the stream".to_owned(), error })
+            .map_err(|error| Failure::Call { doing: "ending the stream".to_owned(), error })?;
+        if let Some(sender) = in_place {
+            told.zerocopy = Some(sender.finish(channel, control)?);
+        }
+        Ok(())
     }
 }
 
 /// What the receiver counts.
 #[derive(Default)]
-struct Count {
-    delivered: u64,
+pub(super) struct Count {
+    pub(super) delivered: u64,
     /// The arrival from which goodput counts: the first one, or the first after the omitted time. Its own bytes came
     /// before the time that is measured, so they are not counted.
     origin: Option<(Instant, u64)>,
     first: Option<Instant>,
-    last: Option<Instant>,
+    pub(super) last: Option<Instant>,
 }
 
 impl Count {
-    fn add(&mut self, len: usize, now: Instant, omit: Span) {
+    pub(super) fn add(&mut self, len: usize, now: Instant, omit: Span) {
         self.delivered += len as u64;
         let first = *self.first.get_or_insert(now);
         if self.origin.is_none() && now - first >= omit.duration() {
@@ -118,7 +130,7 @@ impl Count {
     }
 
     /// Bits per second between the origin and the last arrival, `None` if nothing arrived between them.
-    fn goodput(&self) -> Option<u64> {
+    pub(super) fn goodput(&self) -> Option<u64> {
         let (origin, before) = self.origin?;
         let counted = self.delivered - before;
         let elapsed = Span::from(self.last? - origin);
@@ -171,9 +183,14 @@ fn drain(
                 count.add(len, now, work.omit);
                 control.check_at(now, || format!("{} bytes had arrived", count.delivered))?;
                 channel.gauge(now);
+                channel.sample(now, control.started());
+                control.pause(work.read_pause, || format!("{} bytes had arrived", count.delivered))?;
             }
             Ok(Arrival::End) => return Ok(()),
-            Err(error) if retry(&error) => control.check(|| format!("{} bytes had arrived", count.delivered))?,
+            Err(error) if retry(&error) => {
+                control.check(|| format!("{} bytes had arrived", count.delivered))?;
+                channel.sample(Instant::now(), control.started());
+            }
             Err(error) => {
                 return Err(Failure::moving("receiving the stream", error, || {
                     format!("{} bytes had arrived", count.delivered)

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unreachable_pub, clippy::allow_attributes, reason = "each test binary uses a part of this")]
 
+pub mod cells;
+
 use std::path::{Path, PathBuf};
 use std::process::Output;
 

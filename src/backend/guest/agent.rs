@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use crate::backend::native::{self, Native};
+use crate::backend::native::{self, Native, Reach};
 use crate::sys::{clock, guest};
 use crate::units::Span;
 
@@ -145,7 +145,7 @@ fn work(link: &Link) -> Result<(), String> {
         {
             commit(*kind, link);
         }
-        let measurement = native::measure(job, &native.machine().limits, &interrupted, || {
+        let measurement = native::measure(job, &native.machine().limits, Reach::Machine, &interrupted, || {
             if let Some(start) = start {
                 clock::sleep_until(Span(start.0 + job.phase.0));
             }

@@ -41,6 +41,9 @@ const BOOT_DEADLINE: Duration = Duration::from_mins(3);
 
 /// Modules that every guest gets.
 const MODULES: [&str; 2] = ["veth", "sctp"];
+/// Modules that a guest gets where its kernel has them. A cell that needs one that is not there is skipped, and says so.
+const OPTIONAL_MODULES: [&str; 9] =
+    ["sch_netem", "sch_tbf", "sch_fq", "sch_fq_codel", "sch_codel", "sch_sfq", "sch_pie", "sch_fq_pie", "sch_cake"];
 
 /// Environment variable with a fault for the agent to commit, for tests: `panic@3`.
 const FAULT_VARIABLE: &str = "SWEEP_TEST_FAULT";
@@ -93,8 +96,10 @@ impl Guest {
         let unavailable = |error: &dyn std::fmt::Display| {
             BackendError::Unavailable(format!("kernel {} cannot be packed into a guest: {error}", kernel.image))
         };
-        let closure = initramfs::closure(&kernel.modules, &MODULES).map_err(|error| unavailable(&error))?;
-        let absent = closure.absent.clone();
+        let wanted = [&MODULES[..], &OPTIONAL_MODULES].concat();
+        let closure = initramfs::closure(&kernel.modules, &wanted).map_err(|error| unavailable(&error))?;
+        let mut absent = closure.absent.clone();
+        absent.retain(|name| MODULES.contains(&name.as_str()));
         let initrd = Initramfs { program: options.program.clone(), modules: closure, extra: Vec::new() }
             .build()
             .map_err(|error| unavailable(&error))?;

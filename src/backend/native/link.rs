@@ -11,9 +11,13 @@ use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressHeade
 use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, State};
 use rtnetlink::{Handle, LinkMessageBuilder, LinkUnspec, LinkVeth};
 
-use crate::measurement::Outcome;
-use crate::settings::{Family, Link, Topology};
+use crate::measurement::{Interface, Outcome};
+use crate::settings::{Family, Link, LinkEnd, Topology};
 use crate::workload::Addresses;
+
+use super::schedule::ScheduleError;
+use super::sysctls::SysctlError;
+use super::{offload, qdisc};
 
 /// The name of each end's interface in its own namespace.
 const NAME: &str = "sweep0";
@@ -21,6 +25,8 @@ const NAME: &str = "sweep0";
 const INDEX: u32 = 7;
 /// The index of the loopback interface in every namespace (`LOOPBACK_IFINDEX`).
 const LOOPBACK_INDEX: u32 = 1;
+/// The name of the loopback interface in every namespace.
+const LOOPBACK: &str = "lo";
 
 /// How long the link may take to pass packets, and how often it is asked.
 const UP_DEADLINE: Duration = Duration::from_secs(5);
@@ -49,6 +55,42 @@ pub enum LinkError {
         /// What the kernel said.
         error: rtnetlink::Error,
     },
+    /// A queue could not be set up.
+    #[error("{}", queue_message(.kind, .error))]
+    Queue {
+        /// The queue discipline.
+        kind: &'static str,
+        /// What the kernel said.
+        error: rtnetlink::Error,
+    },
+    /// An offload could not be set.
+    #[error("`{name}` cannot be turned {on} on this device ({command}: {error})")]
+    Offload {
+        /// Its name in a sweep file.
+        name: &'static str,
+        /// What was asked.
+        on: &'static str,
+        /// The command that sets it.
+        command: &'static str,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// An offload was set and did not change.
+    #[error("`{name}` was turned {asked} and stays {given}: it depends on another offload, such as the checksum")]
+    OffloadStays {
+        /// Its name in a sweep file.
+        name: &'static str,
+        /// What was asked.
+        asked: &'static str,
+        /// What it is.
+        given: &'static str,
+    },
+    /// A sysctl could not be set.
+    #[error(transparent)]
+    Sysctl(#[from] SysctlError),
+    /// A thread could not be placed.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
     /// A netlink socket could not be opened.
     #[error("no netlink socket could be opened: {0}")]
     Netlink(io::Error),
@@ -64,8 +106,16 @@ impl LinkError {
     /// Which outcome this is.
     pub fn outcome(&self) -> Outcome {
         match self {
-            Self::Namespace(_) => Outcome::Skipped,
-            Self::Refused { error, .. } => match code(error) {
+            Self::Namespace(_) | Self::Schedule(_) => Outcome::Skipped,
+            Self::Sysctl(error) => error.outcome(),
+            Self::OffloadStays { .. } => Outcome::Invalid,
+            Self::Offload { error, .. } => match error.raw_os_error() {
+                Some(libc::EOPNOTSUPP | libc::EPERM) => Outcome::Skipped,
+                Some(libc::EINVAL) => Outcome::Invalid,
+                _ => Outcome::Failed,
+            },
+            Self::Queue { error, .. } if code(error) == Some(libc::ENOENT) => Outcome::Skipped,
+            Self::Refused { error, .. } | Self::Queue { error, .. } => match code(error) {
                 Some(libc::EOPNOTSUPP | libc::EPERM) => Outcome::Skipped,
                 Some(_) => Outcome::Invalid,
                 None => Outcome::Failed,
@@ -83,6 +133,80 @@ fn code(error: &rtnetlink::Error) -> Option<i32> {
     }
 }
 
+/// What is said of a queue that could not be set up.
+fn queue_message(kind: &str, error: &rtnetlink::Error) -> String {
+    match code(error) {
+        Some(libc::ENOENT) => format!(
+            "no queue discipline `{kind}` in this kernel: use kernel.image = \"auto\", or name a kernel such as \"debian:6.12\", to run this in a guest"
+        ),
+        _ => format!("the kernel refuses the queue discipline `{kind}` as asked: {error}"),
+    }
+}
+
+/// The first of these queue disciplines that this kernel does not have, found by trying each in the calling thread's namespace.
+pub(super) fn absent_queue(kinds: &[&'static str]) -> Result<Option<&'static str>, LinkError> {
+    let mut absent = None;
+    with_netlink(async |handle| {
+        for kind in kinds {
+            // Most are refused here for lack of options. Only one that is not there at all is not found.
+            if let Err(error) = qdisc::try_out(&handle, LOOPBACK_INDEX, kind).await
+                && code(&error) == Some(libc::ENOENT)
+            {
+                absent = Some(*kind);
+                break;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(absent)
+}
+
+/// What one end's device is and has counted. Called in the namespace of that end.
+pub(super) fn read(link: &Link, end: &LinkEnd) -> Result<Interface, LinkError> {
+    let (device, index) = device(link);
+    let mut interface = offload::read(device, end);
+    with_netlink(async |handle| {
+        interface.queues = qdisc::read(&handle, index).await?;
+        let message = look(&handle, index).await?;
+        for attribute in message.map(|message| message.attributes).unwrap_or_default() {
+            match attribute {
+                LinkAttribute::Mtu(mtu) => interface.mtu = Some(mtu),
+                LinkAttribute::GsoMaxSegs(segments) => interface.gso_max_segs = Some(segments),
+                _ => {}
+            }
+        }
+        Ok(())
+    })?;
+    Ok(interface)
+}
+
+/// The device that an end sends through, and its index.
+fn device(link: &Link) -> (&'static str, u32) {
+    match link.topology {
+        Topology::Veth => (NAME, INDEX),
+        Topology::Loopback => (LOOPBACK, LOOPBACK_INDEX),
+    }
+}
+
+/// Sets up what an end sends through, before its first packet passes.
+async fn shape(handle: &Handle, link: &Link, end: &LinkEnd) -> Result<(), LinkError> {
+    let (device, index) = device(link);
+    offload::set_up(device, end)?;
+    if let Some(segments) = end.gso_max_segs {
+        let mut message = LinkUnspec::new_with_index(index).build();
+        message.attributes.push(LinkAttribute::GsoMaxSegs(segments));
+        let what = format!("gso_max_segs = {segments}");
+        handle.link().set(message).execute().await.map_err(|error| LinkError::Refused { what, error })?;
+    }
+    qdisc::set_up(handle, index, end, link.mtu_bytes()).await
+}
+
+/// The device of that index, if there is one.
+async fn look(handle: &Handle, index: u32) -> Result<Option<netlink_packet_route::link::LinkMessage>, LinkError> {
+    let mut links = handle.link().get().match_index(index).execute();
+    links.try_next().await.map_err(|error| LinkError::Refused { what: "to be asked".to_owned(), error })
+}
+
 /// The addresses of both ends.
 pub(super) fn addresses(link: &Link) -> Addresses {
     match (link.topology, link.family) {
@@ -98,11 +222,12 @@ pub(super) fn addresses(link: &Link) -> Addresses {
 }
 
 /// Makes the veth pair, its far end in the client's namespace, sets up the near end, and calls `stands`, on which the client
-/// sets up the far end. Returns when packets pass. Called in the server's namespace.
+/// sets up the far end. Returns when packets pass, or the client is no longer there. Called in the server's namespace.
 pub(super) fn make_server(
     link: &Link,
     client: BorrowedFd<'_>,
     stands: impl FnOnce() -> Result<(), LinkError>,
+    client_is_there: impl Fn() -> bool,
 ) -> Result<(), LinkError> {
     with_netlink(async |handle| {
         handle
@@ -111,20 +236,21 @@ pub(super) fn make_server(
             .execute()
             .await
             .map_err(|error| LinkError::Refused { what: describe(link), error })?;
-        set_up(&handle, addresses(link).server).await?;
+        set_up(&handle, link, &link.server, addresses(link).server).await?;
         stands()?;
-        wait_until_running(&handle).await
+        wait_until_running(&handle, client_is_there).await
     })
 }
 
 /// Sets up the far end of the veth pair. Called in the client's namespace.
 pub(super) fn make_client(link: &Link) -> Result<(), LinkError> {
-    with_netlink(async |handle| set_up(&handle, addresses(link).client).await)
+    with_netlink(async |handle| set_up(&handle, link, &link.client, addresses(link).client).await)
 }
 
 /// Sets up loopback as the link.
 pub(super) fn make_loopback(link: &Link) -> Result<(), LinkError> {
     with_netlink(async |handle| {
+        shape(&handle, link, &link.server).await?;
         let mut message = LinkUnspec::new_with_index(LOOPBACK_INDEX).up();
         if let Some(mtu) = link.mtu {
             message = message.mtu(mtu);
@@ -164,8 +290,9 @@ fn describe(link: &Link) -> String {
     }
 }
 
-/// Brings the interface and loopback up and gives the interface its address.
-async fn set_up(handle: &Handle, address: IpAddr) -> Result<(), LinkError> {
+/// Sets up the interface of an end, brings it and loopback up, and gives it its address.
+async fn set_up(handle: &Handle, link: &Link, end: &LinkEnd, address: IpAddr) -> Result<(), LinkError> {
+    shape(handle, link, end).await?;
     let refused = |what: &str| {
         let what = what.to_owned();
         |error| LinkError::Refused { what, error }
@@ -192,12 +319,10 @@ async fn set_up(handle: &Handle, address: IpAddr) -> Result<(), LinkError> {
 /// Waits until the interface passes packets. The end that was set up first has no carrier until the other is up too, and the
 /// kernel takes note of that in a work queue (`linkwatch_do_dev`): what is sent before is lost, and the first segment of a
 /// connection would be sent again only a second later.
-async fn wait_until_running(handle: &Handle) -> Result<(), LinkError> {
+async fn wait_until_running(handle: &Handle, client_is_there: impl Fn() -> bool) -> Result<(), LinkError> {
     let begun = Instant::now();
     loop {
-        let mut links = handle.link().get().match_index(INDEX).execute();
-        let message =
-            links.try_next().await.map_err(|error| LinkError::Refused { what: "to be asked".to_owned(), error })?;
+        let message = look(handle, INDEX).await?;
         let state = message.and_then(|message| {
             message.attributes.into_iter().find_map(|attribute| match attribute {
                 LinkAttribute::OperState(state) => Some(state),
@@ -206,6 +331,9 @@ async fn wait_until_running(handle: &Handle) -> Result<(), LinkError> {
         });
         if state == Some(State::Up) {
             return Ok(());
+        }
+        if !client_is_there() {
+            return Err(LinkError::OtherEnd);
         }
         if begun.elapsed() > UP_DEADLINE {
             return Err(LinkError::NeverUp(state.map_or_else(|| "unknown".to_owned(), |state| format!("{state:?}"))));

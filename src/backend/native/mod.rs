@@ -1,25 +1,35 @@
 //! This machine's own kernel: two threads, each in a network namespace of its own, made for one repeat and gone with it.
 
+mod counters;
 mod link;
+mod offload;
+mod qdisc;
+mod schedule;
 mod sysctls;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 use std::time::Instant;
 
-use crate::measurement::{Measurement, Outcome};
-use crate::settings::{Clock, Settings, Topology};
+use crate::measurement::{Interface, LinkFacts, Measurement, Outcome, PlacementFacts, Scheduled, SysctlFacts};
+use crate::settings::{Clock, Placement, Settings, Topology};
 use crate::sys::{namespace, process};
 use crate::units::Span;
 use crate::workload::{self, Addresses, BufferLimits, ClientSeat, Control, Report, ServerSeat};
 
+use self::counters::Counters;
 use super::share::share_out;
 use super::{Backend, BackendError, Event, Job, Machine, Parallel};
 
 pub use link::LinkError;
+pub use schedule::ScheduleError;
+pub use sysctls::{Reach, SysctlError};
+
+use sysctls::Applied;
 
 /// The kernel that this process runs on.
 #[derive(Debug)]
@@ -78,7 +88,7 @@ impl Native {
 
     /// Runs one repeat.
     pub fn measure(&self, job: &Job, interrupted: &AtomicBool) -> Measurement {
-        measure(job, &self.machine.limits, interrupted, || {})
+        measure(job, &self.machine.limits, Reach::Namespaces, interrupted, || {})
     }
 }
 
@@ -106,28 +116,73 @@ impl Backend for Native {
     }
 }
 
+/// What this machine lacks that some of these cells ask of the link or of sysctls, if anything. Found by trying, in a namespace
+/// that is made for it.
+pub fn lack(cells: &[&Settings]) -> Option<String> {
+    let names: BTreeSet<&String> = cells.iter().flat_map(|settings| settings.sysctls.0.keys()).collect();
+    let ends = cells.iter().flat_map(|settings| [&settings.link.client, &settings.link.server]);
+    let kinds: BTreeSet<&'static str> = ends.flat_map(qdisc::kinds).collect();
+    if !names.is_empty()
+        && let Some(error) = sysctls::lack(names)
+    {
+        return Some(error.to_string());
+    }
+    if kinds.is_empty() {
+        return None;
+    }
+    let kinds: Vec<&'static str> = kinds.into_iter().collect();
+    let absent = thread::scope(|scope| {
+        let look = || {
+            namespace::enter_new_network().map_err(LinkError::Namespace)?;
+            link::absent_queue(&kinds)
+        };
+        scope.spawn(look).join().unwrap_or(Err(LinkError::OtherEnd))
+    });
+    match absent {
+        Ok(absent) => absent.map(|kind| format!("no queue discipline `{kind}` in its kernel")),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// What an end's thread leaves behind.
+struct Left {
+    report: Report,
+    interface: Option<Interface>,
+    sysctls: BTreeMap<String, SysctlFacts>,
+    scheduled: Scheduled,
+    /// Its namespace. With it a veth device goes at both ends, so it is kept until both are looked at.
+    _namespace: OwnedFd,
+}
+
 /// Runs one repeat in fresh namespaces. `before_start` is called in the client's thread when the namespaces and the link
-/// stand and nothing else is left to do but the workload.
+/// stand and nothing else is left to do but the workload. `reach` says how far sysctls may be set.
 pub fn measure(
     job: &Job,
     limits: &BufferLimits,
+    reach: Reach,
     interrupted: &AtomicBool,
     before_start: impl FnOnce() + Send,
 ) -> Measurement {
     let begun = Instant::now();
-    let control = Control::new(job.timeout, interrupted);
+    let settings = &job.settings;
+    let applied = match Applied::set(&settings.sysctls, reach) {
+        Ok(applied) => applied,
+        Err(error) => return Measurement::without_figures(error.outcome(), error.to_string()),
+    };
+    let limits = &applied.limits_here(limits);
+    let control = Control::new(job.timeout, interrupted).with_evidence(job.evidence);
     let (server_seat, client_seat) = workload::meet(&control);
     let (crossing_server, crossing_client) = cross();
-    let settings = &job.settings;
     let mut setup = None;
     let mut started = None;
     let (server, client) = thread::scope(|scope| {
+        let applied = &applied;
         let server = thread::Builder::new()
             .name("server".to_owned())
-            .spawn_scoped(scope, move || serve(settings, limits, &server_seat, &crossing_server));
+            .spawn_scoped(scope, move || serve(settings, limits, applied, &server_seat, &crossing_server));
         let (setup, started) = (&mut setup, &mut started);
         let client = thread::Builder::new().name("client".to_owned()).spawn_scoped(scope, move || {
-            request(settings, limits, &client_seat, &crossing_client, || {
+            request(settings, limits, applied, &client_seat, &crossing_client, || {
                 *setup = Some(begun.elapsed());
                 before_start();
                 *started = Some(Instant::now());
@@ -135,6 +190,7 @@ pub fn measure(
         });
         (server.map(thread::ScopedJoinHandle::join), client.map(thread::ScopedJoinHandle::join))
     });
+    let elapsed = started.map(|started| started.elapsed());
     let (server, client) = match (server, client) {
         (Ok(Ok(server)), Ok(Ok(client))) => (server, client),
         (Err(error), _) | (_, Err(error)) => {
@@ -145,15 +201,58 @@ pub fn measure(
         }
     };
     let mut measurement = match (server, client) {
-        (Ok(server), Ok(client)) => workload::conclude(client, server),
+        (Ok(server), Ok(client)) => conclude(settings, client, server, &applied),
         // Of two failures the other end's disappearance is the consequence.
         (Err(LinkError::OtherEnd) | Ok(_), Err(error)) | (Err(error), _) => {
             Measurement::without_figures(error.outcome(), error.to_string())
         }
     };
-    measurement.elapsed_ns = started.map(|started| Span::from(started.elapsed()).0);
+    measurement.elapsed_ns = elapsed.map(|elapsed| Span::from(elapsed).0);
     measurement.setup_ns = setup.map(|setup| Span::from(setup).0);
     measurement
+}
+
+/// Puts together what both ends left.
+fn conclude(settings: &Settings, client: Left, server: Left, applied: &Applied<'_>) -> Measurement {
+    let mut measurement = workload::conclude(client.report, server.report);
+    measurement.sysctls = sysctls::merge(server.sysctls, &applied.read_here());
+    if settings.placement != Placement::default() {
+        measurement.placement = Some(PlacementFacts { client: client.scheduled, server: server.scheduled });
+    }
+    if let (Some(mut client), Some(mut server)) = (client.interface, server.interface) {
+        if settings.link.topology == Topology::Loopback {
+            // One device, read by both: what was read last holds.
+            let packets = |end: &Interface| end.queues.first().map(|queue| queue.packets);
+            let last = if packets(&client) > packets(&server) { &client } else { &server }.clone();
+            (client, server) = (last.clone(), last);
+        }
+        measurement.link = Some(LinkFacts { client, server });
+    }
+    if measurement.outcome == Outcome::Measured
+        && let Some(reason) = unshaped(settings, measurement.link.as_ref())
+    {
+        measurement.void(Outcome::Invalid, reason);
+    }
+    measurement
+}
+
+/// Why a link was not what it was to be, if it was not.
+fn unshaped(settings: &Settings, facts: Option<&LinkFacts>) -> Option<String> {
+    let ends = [("client", &settings.link.client), ("server", &settings.link.server)];
+    ends.into_iter().find_map(|(name, end)| {
+        let asked = qdisc::kinds(end);
+        let outer = *asked.first()?;
+        let Some(facts) = facts else {
+            return Some(format!("the {name}'s queue could not be read after the repeat"));
+        };
+        let found = if name == "client" { &facts.client.queues } else { &facts.server.queues };
+        let kinds: Vec<&str> = found.iter().map(|queue| queue.kind.as_str()).collect();
+        if kinds != asked {
+            let kinds = if kinds.is_empty() { "none".to_owned() } else { kinds.join(" with ") };
+            return Some(format!("the {name}'s queue was to be {} and was {kinds} at the end", asked.join(" with ")));
+        }
+        (found[0].packets == 0).then(|| format!("no packet went through the {name}'s {outer}: the link was not shaped"))
+    })
 }
 
 /// What a thread panicked with.
@@ -188,46 +287,88 @@ fn cross() -> (ServerCrossing, ClientCrossing) {
 fn serve(
     settings: &Settings,
     limits: &BufferLimits,
+    applied: &Applied<'_>,
     seat: &ServerSeat<'_>,
     crossing: &ServerCrossing,
-) -> Result<Report, LinkError> {
+) -> Result<Left, LinkError> {
     namespace::enter_new_network().map_err(LinkError::Namespace)?;
+    let own: OwnedFd = namespace::current_network().map_err(LinkError::Namespace)?.into();
+    applied.set_here()?;
     let addresses = link::addresses(&settings.link);
     let tell = |own| crossing.to_client.send(own).map_err(|_| LinkError::OtherEnd);
     match settings.link.topology {
         Topology::Veth => {
             let client = crossing.from_client.recv().map_err(|_| LinkError::OtherEnd)?;
-            link::make_server(&settings.link, client.as_fd(), || tell(None))?;
+            // Its sender goes with the client's thread.
+            let is_there = || !matches!(crossing.from_client.try_recv(), Err(TryRecvError::Disconnected));
+            link::make_server(&settings.link, client.as_fd(), || tell(None), is_there)?;
         }
         Topology::Loopback => {
             link::make_loopback(&settings.link)?;
-            tell(Some(namespace::current_network().map_err(LinkError::Namespace)?.into()))?;
+            tell(Some(own.try_clone().map_err(LinkError::Namespace)?))?;
         }
     }
-    Ok(workload::serve(settings, addresses, limits, seat))
+    schedule::place("server", settings.placement.server_cpu, settings.placement.policy)?;
+    let (sysctls, scheduled) = (applied.read_here(), schedule::read());
+    let limits = applied.limits_here(limits);
+    // On loopback both ends are in one namespace, whose counters the client reads.
+    let counted = seat.control.evidence() && settings.link.topology == Topology::Veth;
+    let report = with_counters(counted, || workload::serve(settings, addresses, &limits, seat));
+    let interface = link::read(&settings.link, &settings.link.server).ok();
+    Ok(Left { report, interface, sysctls, scheduled, _namespace: own })
 }
 
 fn request(
     settings: &Settings,
     limits: &BufferLimits,
+    applied: &Applied<'_>,
     seat: &ClientSeat<'_>,
     crossing: &ClientCrossing,
     ready: impl FnOnce(),
-) -> Result<Report, LinkError> {
+) -> Result<Left, LinkError> {
     let addresses: Addresses = link::addresses(&settings.link);
-    match settings.link.topology {
+    let own: OwnedFd = match settings.link.topology {
         Topology::Veth => {
             namespace::enter_new_network().map_err(LinkError::Namespace)?;
-            let own = namespace::current_network().map_err(LinkError::Namespace)?;
-            crossing.to_server.send(own.into()).map_err(|_| LinkError::OtherEnd)?;
+            let own: OwnedFd = namespace::current_network().map_err(LinkError::Namespace)?.into();
+            applied.set_here()?;
+            let other = own.try_clone().map_err(LinkError::Namespace)?;
+            crossing.to_server.send(other).map_err(|_| LinkError::OtherEnd)?;
             crossing.from_server.recv().map_err(|_| LinkError::OtherEnd)?;
             link::make_client(&settings.link)?;
+            own
         }
         Topology::Loopback => {
             let server = crossing.from_server.recv().map_err(|_| LinkError::OtherEnd)?.ok_or(LinkError::OtherEnd)?;
             namespace::enter_network(server.as_fd()).map_err(LinkError::Namespace)?;
+            server
         }
+    };
+    schedule::place("client", settings.placement.client_cpu, settings.placement.policy)?;
+    let scheduled = schedule::read();
+    let limits = applied.limits_here(limits);
+    let report = with_counters(seat.control.evidence(), || {
+        ready();
+        workload::request(settings, addresses, &limits, seat)
+    });
+    let interface = link::read(&settings.link, &settings.link.client).ok();
+    Ok(Left { report, interface, sysctls: BTreeMap::new(), scheduled, _namespace: own })
+}
+
+/// Runs one end of a workload between two readings of its namespace's counters.
+fn with_counters(wanted: bool, work: impl FnOnce() -> Report) -> Report {
+    if !wanted {
+        return work();
     }
-    ready();
-    Ok(workload::request(settings, addresses, limits, seat))
+    let begun = Instant::now();
+    let before = Counters::read();
+    let mut cost = begun.elapsed();
+    let mut report = work();
+    let done = Instant::now();
+    let moved = Counters::read().since(&before);
+    cost += done.elapsed();
+    let evidence = report.end.evidence.get_or_insert_default();
+    evidence.counters = Some(moved);
+    evidence.cost_ns = Some(evidence.cost_ns.unwrap_or(0) + Span::from(cost).0);
+    report
 }

@@ -1,16 +1,20 @@
 //! What the page's script works on, in as few bytes as can be: a run may have a hundred thousand repeats.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
+use crate::explain::explain;
 use crate::measurement::{Measurement, Outcome};
 use crate::plot::colour::Map;
 use crate::plot::repeats::{CellFigure, by_cell};
+use crate::plot::scale::Scale;
 use crate::plot::space::Space;
-use crate::plot::{Direction, Metric, PlotOptions, Stat, text, tile};
-use crate::record::Record;
+use crate::plot::{Direction, Metric, PlotOptions, Stat, Unit, text, tile, tracks};
+use crate::record::{Manifest, Record};
 use crate::stats::{BufferSummary, CellSummary};
+
+use super::over_time;
 
 /// Longest reason that is kept.
 const MAX_REASON: usize = 2000;
@@ -23,15 +27,21 @@ struct Data<'a> {
     x: Option<usize>,
     y: Option<usize>,
     metrics: Vec<MetricData>,
+    /// Sizes of each unit and their names, the largest first.
+    units: BTreeMap<&'static str, &'static [(f64, &'static str)]>,
     /// Colours from little to much.
     stops: Vec<String>,
     outcomes: Vec<&'static str>,
     /// From which spread on repeats are marked.
     wide: f64,
+    /// Whether there are samples and too many cells for a chart of each.
+    by_hand: bool,
     /// Each buffer once: asked, initial, final, peak, verdict, whether repeats differ.
     buffers: Vec<BufferRow>,
     /// Each reason once.
     reasons: Vec<String>,
+    /// Each finding once: its name in words, the sentence, what to try, where it comes from.
+    findings: Vec<FindingRow>,
     cells: Vec<CellData<'a>>,
 }
 
@@ -49,9 +59,22 @@ struct MetricData {
     unit: &'static str,
     /// 1: more is worse; -1: more is better; 0: neither.
     worse: i8,
+    /// The scale of maps and the one of lines, for the median, the smallest, the largest and the spread.
+    scales: [(Option<ScaleData>, Option<ScaleData>); 4],
+}
+
+/// Ends of a scale, whether it is logarithmic, and round figures on it with what stands beside them.
+#[derive(Serialize)]
+struct ScaleData {
+    low: f64,
+    high: f64,
+    log: bool,
+    ticks: Vec<(f64, String)>,
 }
 
 type BufferRow = (Option<u64>, Option<u64>, Option<u64>, Option<u64>, Option<&'static str>, bool);
+
+type FindingRow = (String, String, &'static str, &'static str);
 
 #[derive(Serialize)]
 struct CellData<'a> {
@@ -69,13 +92,17 @@ struct CellData<'a> {
     b: [usize; 4],
     /// Each repeat.
     n: Vec<RepeatData>,
+    /// Each finding's place: why it is as it is.
+    f: Vec<usize>,
+    /// Its buffers over time, where there are samples.
+    s: Option<over_time::Chart>,
 }
 
 /// Outcome, completion, goodput, and the median, 99th percentile and largest of the round trips of its chunks.
 type RepeatData = (usize, Option<u64>, Option<u64>, Option<u64>, Option<u64>, Option<u64>);
 
-const OUTCOMES: [Outcome; 5] =
-    [Outcome::Measured, Outcome::TimedOut, Outcome::Invalid, Outcome::Skipped, Outcome::Failed];
+const OUTCOMES: [Outcome; 6] =
+    [Outcome::Measured, Outcome::TimedOut, Outcome::Invalid, Outcome::Skipped, Outcome::Failed, Outcome::Incomplete];
 
 fn outcome(outcome: Outcome) -> usize {
     OUTCOMES.iter().position(|known| *known == outcome).unwrap_or(0)
@@ -127,14 +154,26 @@ fn repeat(measurement: &Measurement) -> RepeatData {
 }
 
 /// Median, smallest and largest of a metric.
-fn figures(repeats: &[&Record], metric: Metric) -> Option<(u64, u64, u64)> {
-    let figure = CellFigure::of(repeats, metric, Stat::Median)?;
-    let [value, low, high] = [figure.value, figure.low, figure.high].map(crate::plot::whole);
-    Some((value, low, high))
+fn rounded(median: &CellFigure) -> (u64, u64, u64) {
+    let [value, low, high] = [median.value, median.low, median.high].map(crate::plot::whole);
+    (value, low, high)
+}
+
+const STATS: [Stat; 4] = [Stat::Median, Stat::Min, Stat::Max, Stat::Spread];
+
+/// The scale of maps and the one of lines.
+fn scales(medians: &[Option<CellFigure>], metric: Metric, stat: Stat) -> (Option<ScaleData>, Option<ScaleData>) {
+    let unit = crate::plot::repeats::unit(metric, stat);
+    let figures: Vec<CellFigure> = medians.iter().flatten().filter_map(|median| median.with(stat)).collect();
+    let data =
+        |scale: Scale| ScaleData { low: scale.low, high: scale.high, log: scale.log, ticks: scale.ticks(unit, 5) };
+    let map = Scale::of(figures.iter().map(|figure| figure.value));
+    let line = Scale::of(figures.iter().flat_map(|figure| [figure.low, figure.value, figure.high]));
+    (map.map(data), line.map(Scale::widened).map(data))
 }
 
 /// The data as JSON that can stand in a page: nothing in it can end the block that it stands in.
-pub(super) fn json(cells: &[CellSummary], records: &[Record]) -> String {
+pub(super) fn json(manifest: &Manifest, cells: &[CellSummary], records: &[Record]) -> String {
     let space = Space::of(cells);
     let choice = space.choose(&PlotOptions::default()).ok();
     let repeats = by_cell(cells, records);
@@ -142,26 +181,39 @@ pub(super) fn json(cells: &[CellSummary], records: &[Record]) -> String {
         .filter(|metric| !metric.name().starts_with("client-") && !metric.name().starts_with("server-"))
         .filter(|metric| crate::plot::has_figures(records, *metric))
         .collect();
+    let medians: Vec<Vec<Option<CellFigure>>> = metrics
+        .iter()
+        .map(|metric| repeats.iter().map(|repeats| CellFigure::of(repeats, *metric, Stat::Median)).collect())
+        .collect();
     let mut buffers = Once::new();
     let mut reasons = Once::new();
-    let cells = cells.iter().zip(&repeats).zip(&space.places).map(|((cell, repeats), at)| CellData {
-        id: &cell.cell,
-        at,
-        o: outcome(cell.outcome.worst),
-        w: cell.outcome.to_string(),
-        r: cell
-            .reasons
-            .iter()
-            .map(|reason| {
-                let text: String = text::clean(&reason.text).chars().take(MAX_REASON).collect();
-                (reasons.place(format!("{}: {text}", tile::word(reason.outcome))), reason.count)
-            })
-            .collect(),
-        m: metrics.iter().map(|metric| figures(repeats, *metric)).collect(),
-        b: [&cell.client.rcvbuf, &cell.client.sndbuf, &cell.server.rcvbuf, &cell.server.sndbuf]
-            .map(|summary| buffers.place(buffer(summary))),
-        n: repeats.iter().map(|record| repeat(&record.measurement)).collect(),
-    });
+    let mut findings = Once::new();
+    let sampled = cells.len() <= over_time::MOST_CELLS;
+    let cells =
+        cells.iter().zip(&repeats).zip(&space.places).enumerate().map(|(index, ((cell, repeats), at))| CellData {
+            id: &cell.cell,
+            at,
+            o: outcome(cell.outcome.worst),
+            w: cell.outcome.to_string(),
+            r: cell
+                .reasons
+                .iter()
+                .map(|reason| {
+                    let text: String = text::clean(&reason.text).chars().take(MAX_REASON).collect();
+                    (reasons.place(format!("{}: {text}", tile::word(reason.outcome))), reason.count)
+                })
+                .collect(),
+            m: medians.iter().map(|medians| medians.get(index)?.as_ref().map(rounded)).collect(),
+            f: explain(repeats, manifest.sysctls_of(&cell.kernel))
+                .findings
+                .into_iter()
+                .map(|found| findings.place((found.name.replace('-', " "), found.sentence, found.advice, found.source)))
+                .collect(),
+            b: [&cell.client.rcvbuf, &cell.client.sndbuf, &cell.server.rcvbuf, &cell.server.sndbuf]
+                .map(|summary| buffers.place(buffer(summary))),
+            n: repeats.iter().map(|record| repeat(&record.measurement)).collect(),
+            s: tracks::of(manifest, cell, repeats).filter(|_| sampled).map(|tracks| over_time::Chart::of(&tracks)),
+        });
     let cells = cells.collect();
     let data = Data {
         dims: space
@@ -173,7 +225,8 @@ pub(super) fn json(cells: &[CellSummary], records: &[Record]) -> String {
         y: choice.as_ref().and_then(|choice| choice.y),
         metrics: metrics
             .iter()
-            .map(|metric| MetricData {
+            .zip(&medians)
+            .map(|(metric, medians)| MetricData {
                 name: metric.name(),
                 title: metric.title(),
                 unit: metric.unit().name(),
@@ -182,13 +235,19 @@ pub(super) fn json(cells: &[CellSummary], records: &[Record]) -> String {
                     Direction::WorseDown => -1,
                     Direction::Neutral => 0,
                 },
+                scales: STATS.map(|stat| scales(medians, *metric, stat)),
             })
             .collect(),
+        units: [Unit::Nanoseconds, Unit::BitsPerSecond, Unit::Bytes, Unit::Count, Unit::Share]
+            .map(|unit| (unit.name(), unit.sizes()))
+            .into(),
         stops: Map::Figures.stops().into_iter().map(crate::plot::colour::Rgb::css).collect(),
         outcomes: OUTCOMES.map(tile::word).into(),
         wide: tile::WIDE,
+        by_hand: !sampled && records.iter().any(|record| record.measurement.client.samples.is_some()),
         buffers: buffers.values,
         reasons: reasons.values,
+        findings: findings.values,
         cells,
     };
     // Plain data: it cannot fail. A page without figures would still say where they come from.

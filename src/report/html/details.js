@@ -2,8 +2,8 @@
 
 const BUFFERS = ['client, receive', 'client, send', 'server, receive', 'server, send'];
 
-function rowsOf(head, rows, numbers = true) {
-  return make('table', { class: numbers ? 'small numbers' : 'small' },
+function rowsOf(head, rows, kind = 'small numbers') {
+  return make('table', { class: kind },
     make('thead', {}, make('tr', {}, ...head.map((text) => make('th', { scope: 'col' }, text)))),
     make('tbody', {}, ...rows.map((row) => make('tr', {}, ...row.map((text) => make('td', {}, text))))));
 }
@@ -29,7 +29,7 @@ function buffersOf(cell) {
     return [BUFFERS[index], asked === null ? 'default' : bytes(asked), bytes(initial), about + bytes(final), bytes(peak), verdict ?? ''];
   });
   const found = rows.filter(Boolean);
-  return found.length ? rowsOf(['buffer', 'asked', 'initial', 'final', 'peak', 'kernel'], found) : '';
+  return found.length ? rowsOf(['buffer', 'asked', 'initial', 'final', 'peak', 'kernel'], found, 'small numbers remarks') : '';
 }
 
 function repeatsOf(cell) {
@@ -37,6 +37,57 @@ function repeatsOf(cell) {
     String(index), DATA.outcomes[outcome], show('ns', completion), show('bps', goodput), show('ns', p50), show('ns', p99), show('ns', max),
   ]);
   return rowsOf(['repeat', 'outcome', 'completion', 'goodput', 'chunk p50', 'p99', 'max'], rows);
+}
+
+/** One end of a stream over time. The width of the labels to its left is that of both ends. */
+function drawEnd({ title, y, lines }, x, left, last) {
+  const [w, h, top] = [720, 220, 44];
+  const svg = make('svg', { viewBox: `0 0 ${left + w + 30} ${top + h + (last ? 34 : 8)}`, class: 'track', role: 'img', 'aria-label': title });
+  const inner = make('g', { transform: `translate(${left},${top})` });
+  svg.append(make('text', { x: left, y: 28, class: 'axis' }, title), inner);
+  for (const [place, text] of y) {
+    inner.append(make('line', { x1: 0, x2: w, y1: place, y2: place, class: 'rule' }));
+    inner.append(make('text', { x: -10, y: place, 'text-anchor': 'end', class: 'label' }, text));
+  }
+  for (const [place, text] of x) {
+    inner.append(make('line', { x1: place, x2: place, y1: 0, y2: h, class: 'rule' }));
+    if (last) inner.append(make('text', { x: Math.min(place, w - 10), y: h + 22, 'text-anchor': 'middle', class: 'label' }, text));
+  }
+  if (!lines.length) inner.append(make('text', { x: w / 2, y: h / 2, class: 'figure axis' }, 'no samples of this end'));
+  for (const [kind, , d] of lines.toSorted((a, b) => (b[0] === 1) - (a[0] === 1))) {
+    const path = make('path', { d, class: kind === 1 ? 'curve thin' : 'curve' });
+    path.style.stroke = `var(--line-${kind})`;
+    inner.append(path);
+  }
+  return svg;
+}
+
+/** Buffers over time, where the cell was sampled. */
+function samplesOf(cell) {
+  if (!cell.s) {
+    const id = cell.id.slice(0, 8);
+    return DATA.by_hand ? make('p', { class: 'hint' }, `Buffers over time: sweep plot RUN --over-time --cell ${id}`) : '';
+  }
+  const { repeat, x, ends } = cell.s;
+  const names = new Map(ends.flatMap(({ lines }) => lines.map(([kind, name]) => [kind, name])));
+  const legend = [...names].sort(([a], [b]) => a - b).map(([kind, name]) => {
+    const line = make('line', { x1: 0, x2: 20, y1: 6, y2: 6, class: 'curve' });
+    line.style.stroke = `var(--line-${kind})`;
+    return make('span', {}, make('svg', { width: 20, height: 12, 'aria-hidden': 'true' }, line), ` ${name}`);
+  });
+  const left = Math.max(...ends.flatMap(({ y }) => y.map(([, text]) => textWidth(text) * 1.9)), 0) + 20;
+  return make('div', { class: 'over-time' }, make('h4', {}, `Buffers over time, repeat ${repeat}`),
+    make('p', { class: 'samples' }, ...legend), drawEnd(ends[0], x, left, false), drawEnd(ends[1], x, left, true));
+}
+
+/** Why the cell is as it is. */
+function findingsOf(cell) {
+  if (!cell.f.length) return '';
+  const items = cell.f.flatMap((place) => {
+    const [name, sentence, advice, source] = DATA.findings[place];
+    return [make('dt', {}, name), make('dd', { dir: 'auto' }, sentence, make('span', { class: 'hint' }, ` Try: ${advice}. From: ${source}.`))];
+  });
+  return make('div', { class: 'why' }, make('h4', {}, 'Why'), make('dl', {}, ...items));
 }
 
 /** Fills the panel beside the map. */
@@ -48,8 +99,10 @@ function drawDetails(index) {
     make('p', { class: cell.o === 0 ? 'outcome' : 'outcome bad' }, cell.w, state.pinned ? ' · kept: Escape lets it go' : ''),
     ...cell.r.map(([reason, count]) => make('p', { class: 'reason', dir: 'auto' }, count > 1 ? `${count} × ` : '', DATA.reasons[reason])),
     make('dl', { class: 'facts' }, ...values),
+    findingsOf(cell),
     cell.m.some(Boolean) ? figuresOf(cell) : '',
     buffersOf(cell),
+    samplesOf(cell),
     repeatsOf(cell),
   ];
   $('details').replaceChildren(...parts);

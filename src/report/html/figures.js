@@ -1,11 +1,11 @@
-// The data, and how figures are written. The same rules as in src/plot/unit.rs and src/plot/scale.rs.
+// The data, and how figures are written: by the rules of src/plot/unit.rs, to which a test holds them.
 
 const DATA = JSON.parse(document.getElementById('data').textContent);
 const $ = (id) => document.getElementById(id);
 
 /** Makes an element. Texts are only ever set as text. */
 function make(name, attributes = {}, ...children) {
-  const svg = ['svg', 'rect', 'text', 'path', 'g', 'line', 'polygon', 'pattern', 'defs', 'title'].includes(name);
+  const svg = ['svg', 'rect', 'text', 'path', 'g', 'line', 'polygon', 'pattern', 'defs', 'title', 'circle'].includes(name);
   const element = svg ? document.createElementNS('http://www.w3.org/2000/svg', name) : document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (value !== null && value !== undefined) element.setAttribute(key, value);
@@ -14,13 +14,7 @@ function make(name, attributes = {}, ...children) {
   return element;
 }
 
-const UNITS = {
-  ns: [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']],
-  bps: [[1e9, 'Gbit/s'], [1e6, 'Mbit/s'], [1e3, 'kbit/s'], [1, 'bit/s']],
-  bytes: [[2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB'], [1, 'B']],
-  count: [[1, '']],
-  share: [[0.01, '%']],
-};
+const UNITS = DATA.units;
 
 const digits = (value) => value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
 
@@ -72,60 +66,13 @@ function valueOf(cell, metric, stat) {
   return stat === 3 ? spreadOf(cell, metric) : figures[stat];
 }
 
-/** An end of a logarithmic scale, moved outwards to the next round figure if that is near. */
-function round(end, up) {
-  const power = 10 ** Math.floor(Math.log10(end));
-  const steps = [1, 2, 3, 5, 10].map((step) => step * power);
-  const next = up ? steps.find((step) => step >= end) : steps.findLast((step) => step <= end);
-  return next && Math.abs(Math.log(next / end)) < 0.3 ? next : end;
-}
-
-/** Logarithmic beyond a decade; never so fine that nearly equal figures look different. */
-function scaleOf(values) {
-  let low = Infinity;
-  let high = -Infinity;
-  for (const value of values) {
-    if (value < low) low = value;
-    if (value > high) high = value;
-  }
-  if (low === Infinity) return null;
-  if (low > 0 && high / low > 10) {
-    [low, high] = [round(low, false), round(high, true)];
-    const span = Math.log(high / low);
-    return { low, high, log: true, place: (value) => Math.log(value / low) / span };
-  }
-  const middle = (low + high) / 2;
-  const half = Math.max((high - low) / 2, middle * 0.05) || 0.5;
-  const from = Math.max(middle - half, 0);
-  const to = middle + half;
-  return { low: from, high: to, log: false, place: (value) => (value - from) / (to - from) };
-}
-
-/** Round figures on a scale. */
-function ticksOf(scale, unit) {
-  const ticks = [];
-  if (scale.log) {
-    const base = unit === 'bytes' ? 2 : 10;
-    const decades = Math.log(scale.high / scale.low) / Math.log(base);
-    const stride = Math.max(1, Math.ceil(decades / 6));
-    const first = Math.ceil(Math.log(scale.low) / Math.log(base) - 1e-9);
-    for (let power = first; base ** power <= scale.high * 1.000001; power += stride) ticks.push(base ** power);
-    return ticks.length > 1 ? ticks : [scale.low, scale.high];
-  }
-  const size = (UNITS[unit].find(([s]) => scale.high >= s) || [1])[0];
-  const rough = (scale.high - scale.low) / size / 5;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((s) => s * power).find((s) => s >= rough * 0.999) * size;
-  for (let number = Math.ceil(scale.low / step - 1e-9); number * step <= scale.high * 1.000001; number += 1) {
-    ticks.push(number * step);
-  }
-  return ticks;
-}
-
-/** A tick without zeros at its end. */
-function tick(unit, value) {
-  const [size, name] = UNITS[unit].find(([s]) => value >= s * 0.999999) || UNITS[unit].at(-1);
-  return value === 0 ? '0' : `${Number((value / size).toPrecision(5))}${name ? ` ${name}` : ''}`;
+/** The scale of a metric and a statistic, on a map or for a line: its ends and ticks come with the data. */
+function scaleOf(metric, stat, line) {
+  const scale = metric.scales[stat][line ? 1 : 0];
+  if (!scale) return null;
+  const { low, high, log } = scale;
+  const place = log ? (value) => Math.log(value / low) / Math.log(high / low) : (value) => (value - low) / (high - low);
+  return { ...scale, place: (value) => Math.min(Math.max(place(value), 0), 1) };
 }
 
 const STOPS = DATA.stops.map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));

@@ -1,4 +1,4 @@
-// The map: one panel for each combination of values that is on neither axis.
+// The map, or lines where nothing is on the axis upwards: one panel for each combination of values that is on neither axis.
 
 const state = { metric: 0, stat: 0, x: DATA.x, y: DATA.y, shown: [], chosen: null, pinned: false };
 /** Panels as drawn: what moving from cell to cell needs. */
@@ -31,7 +31,7 @@ function cellSize(columns, rows, labels) {
   while (side * 2 > together && panels.length % side) side -= 1;
   if (side * 2 <= together) side = together;
   const w = Math.max(3, Math.min(120, Math.floor((room - (side - 1) * (labels + 24)) / side / columns)));
-  return [side, w, Math.max(rows > 20 ? 10 : 26, Math.min(56, Math.round(w * 0.6)))];
+  return [side, w, Math.max(rows > 20 ? 10 : 30, Math.min(56, Math.round(w * 0.6)))];
 }
 
 const measure = document.createElement('canvas').getContext('2d');
@@ -69,19 +69,20 @@ function drawCell(group, index, x, y, [w, h], scale, unit) {
     rect.setAttribute('fill', colour.fill);
     text = show(unit, value);
     ink = colour.ink;
-  } else if (cell.o === 0 || cell.m.some(Boolean)) {
-    rect.setAttribute('fill', 'var(--hatch-ground)');
-    text = '–';
   } else {
-    rect.setAttribute('fill', `url(#hatch${cell.o})`);
-    text = DATA.outcomes[cell.o];
+    const { fill, word } = without(cell);
+    rect.setAttribute('fill', fill);
+    text = word;
   }
   if (h < 20 || !state.shown[index]) return;
   if (textWidth(text) > w - 6 && value !== null) text = brief(unit, value);
+  const wide = ink && spreadOf(cell, state.metric) > DATA.wide && w >= 20;
   if (textWidth(text) <= w - 4) {
-    group.append(make('text', { x: x + (w - gap) / 2, y: y + h / 2, fill: ink, class: ink ? 'figure' : 'figure word' }, text));
+    // Above the mark, where there is no room beside it.
+    const up = wide && textWidth(text) > w - 20 ? 6 : 0;
+    group.append(make('text', { x: x + (w - gap) / 2, y: y + h / 2 - up, fill: ink, class: ink ? 'figure' : 'figure word' }, text));
   }
-  if (ink && spreadOf(cell, state.metric) > DATA.wide && w >= 20) {
+  if (wide) {
     const [right, bottom] = [x + w - 6, y + h - 4];
     const d = `M${right},${bottom} v-8 m-2,0 h4 m-4,8 h4`;
     group.append(make('path', { d, stroke: ink, class: 'mark' }));
@@ -109,24 +110,97 @@ function labelColumns(svg, names, left, top, w) {
   return upright ? widest + 12 : 20;
 }
 
+/** What a cell without a figure shows instead. */
+function without(cell) {
+  if (cell.o === 0 || cell.m.some(Boolean)) return { fill: 'var(--hatch-ground)', word: '–' };
+  return { fill: `url(#hatch${cell.o})`, word: DATA.outcomes[cell.o] };
+}
+
+/** A figure for each value of the axis across, with the range of its repeats, and a line between neighbours. */
+function drawLines(panel, [w, h], labels, scale, unit) {
+  const group = make('g');
+  const at = (value) => h - scale.place(value) * h;
+  const marks = [];
+  for (const { value, text } of scale.ticks.map(([value, text]) => ({ value, text }))) {
+    group.append(make('line', { x1: labels, x2: labels + valuesOn(state.x).length * w, y1: at(value), y2: at(value), class: 'rule' }));
+    marks.push(make('text', { x: labels - 6, y: at(value), 'text-anchor': 'end', class: 'label' }, text));
+  }
+  let run = [];
+  const runs = [run];
+  valuesOn(state.x).forEach((_, column) => {
+    const index = panel.cells.get(column);
+    if (index === undefined) return;
+    const cell = DATA.cells[index];
+    const value = valueOf(cell, state.metric, state.stat);
+    const x = labels + column * w;
+    const area = make('rect', { x, y: 0, width: w, height: h, 'data-i': index, fill: 'transparent' });
+    if (value === null) {
+      const { fill, word } = without(cell);
+      area.setAttribute('fill', fill);
+      if (!state.shown[index]) area.setAttribute('class', 'dim');
+      group.append(area);
+      if (textWidth(word) <= w - 4) marks.push(make('text', { x: x + w / 2, y: h / 2, class: 'figure word' }, word));
+      run = [];
+      runs.push(run);
+      return;
+    }
+    group.append(area);
+    const [, low, high] = state.stat === 3 ? [null, value, value] : cell.m[state.metric];
+    run.push({ index, value, low, high, x: x + w / 2 });
+  });
+  for (const points of runs.filter(({ length }) => length > 1)) {
+    const upper = points.map(({ x, high }) => `${x},${at(high)}`);
+    const lower = points.map(({ x, low }) => `${x},${at(low)}`).reverse();
+    group.append(make('polygon', { points: [...upper, ...lower].join(' '), class: 'band' }));
+    group.append(make('path', { d: `M${points.map(({ x, value }) => `${x},${at(value)}`).join('L')}`, class: 'curve' }));
+  }
+  const withNeighbours = (points) => points.map((point, i) => [point, [points[i - 1], points[i + 1]].filter(Boolean)]);
+  for (const [{ index, value, low, high, x }, neighbours] of runs.flatMap(withNeighbours)) {
+    const dim = state.shown[index] ? '' : ' dim';
+    const [top, bottom] = [at(high), at(low)];
+    if (bottom - top >= 3) {
+      group.append(make('path', { d: `M${x},${top}V${bottom}M${x - 4},${top}h8M${x - 4},${bottom}h8`, class: `range${dim}` }));
+    }
+    group.append(make('circle', { cx: x, cy: at(value), r: w >= 10 ? 4 : 2, class: `dot${dim}` }));
+    const text = textWidth(show(unit, value)) > w - 6 ? brief(unit, value) : show(unit, value);
+    if (!dim && textWidth(text) <= w - 4) {
+      // Above; beneath at the foot of a valley, and where there is no room above.
+      const valley = neighbours.length > 0 && neighbours.every((other) => at(other.value) < at(value));
+      const y = (valley && bottom + 20 < h) || top < 18 ? bottom + 13 : top - 11;
+      marks.push(make('text', { x, y, class: 'figure value' }, text));
+    }
+  }
+  group.append(...marks);
+  return group;
+}
+
+/** The cells of a panel, coloured. */
+function drawCells(panel, [w, h], labels, scale, unit) {
+  const group = make('g');
+  const rows = valuesOn(state.y);
+  for (const [key, index] of panel.cells) {
+    const [row, column] = [Math.floor(key / 100000), key % 100000];
+    drawCell(group, index, labels + column * w, (rows.length - 1 - row) * h, [w, h], scale, unit);
+  }
+  const every = Math.max(1, Math.ceil(14 / h));
+  rows.forEach((name, row) => {
+    const last = row === rows.length - 1;
+    if ((row % every || row + every > rows.length - 1) && !last && row) return;
+    const place = { x: labels - 6, y: (rows.length - row) * h - h / 2, 'text-anchor': 'end', class: 'label' };
+    group.append(make('text', place, fit(name, labels - 10)));
+  });
+  return group;
+}
+
+/** Whether lines are drawn: one axis across, and nothing upwards. */
+const isLine = () => state.y === null && valuesOn(state.x).length > 1;
+
 function drawPanel(panel, size, labels, scale, unit) {
   const [w, h] = size;
   const [columns, rows] = [valuesOn(state.x), valuesOn(state.y)];
   const bottom = rows.length * h;
   const svg = make('svg', { class: 'panel', 'aria-hidden': 'true' });
-  const group = make('g');
-  for (const [key, index] of panel.cells) {
-    const [row, column] = [Math.floor(key / 100000), key % 100000];
-    drawCell(group, index, labels + column * w, (rows.length - 1 - row) * h, size, scale, unit);
-  }
-  svg.append(group);
-  const every = Math.max(1, Math.ceil(14 / h));
-  rows.forEach((name, row) => {
-    const last = row === rows.length - 1;
-    if ((row % every || row + every > rows.length - 1) && !last && row) return;
-    const place = { x: labels - 6, y: bottom - row * h - h / 2, 'text-anchor': 'end', class: 'label' };
-    svg.append(make('text', place, fit(name, labels - 10)));
-  });
+  svg.append((isLine() && scale ? drawLines : drawCells)(panel, size, labels, scale, unit));
   const under = labelColumns(svg, columns, labels, bottom, w);
   const axis = state.x === null ? '' : DATA.dims[state.x];
   const title = axis ? `${axis.name}${axis.about ? `: ${axis.about}` : ''}` : '';
@@ -155,6 +229,12 @@ function drawLegend(scale, unit) {
     legend.replaceChildren(make('p', {}, 'No cell has such a figure.'));
     return;
   }
+  if (isLine()) {
+    const band = state.stat === 3 ? '' : '; the band and the bars reach from the smallest to the largest repeat';
+    const better = state.stat === 3 || metric.worse > 0 ? '. Lower is better' : metric.worse < 0 ? '. Higher is better' : '';
+    legend.replaceChildren(make('p', {}, `${metric.title}, ${stat}${band}${better}.`), explain());
+    return;
+  }
   const more = unit === 'ns' ? 'slower' : unit === 'bps' ? 'faster' : 'more';
   const words = state.stat === 3 ? 'darker is less certain'
     : metric.worse > 0 ? `darker is ${more}, which is worse`
@@ -162,8 +242,8 @@ function drawLegend(scale, unit) {
   const bar = make('div', { class: 'bar' });
   bar.style.background = `linear-gradient(to right, ${DATA.stops.join(', ')})`;
   const marks = make('div', { class: 'ticks' });
-  for (const value of ticksOf(scale, unit)) {
-    const mark = make('span', {}, tick(unit, value));
+  for (const [value, text] of scale.ticks) {
+    const mark = make('span', {}, text);
     mark.style.left = `${scale.place(value) * 100}%`;
     marks.append(mark);
   }
@@ -185,11 +265,11 @@ function explain() {
   const samples = [...missing].sort().map((outcome) => sample(
     DATA.outcomes[outcome], make('rect', { width: 22, height: 15, fill: `url(#hatch${outcome})` }),
   ));
-  if (DATA.cells.some((cell) => spreadOf(cell, state.metric) > DATA.wide)) {
+  if (!isLine() && DATA.cells.some((cell) => spreadOf(cell, state.metric) > DATA.wide)) {
     const beam = make('path', { d: 'M14,3 v9 m-2,0 h4 m-4,-9 h4', class: 'mark line' });
     samples.push(sample(`repeats range over more than ${DATA.wide * 100} % of their median`, frame(), beam));
   }
-  if (DATA.cells.some((cell) => cell.o !== 0 && cell.m.some(Boolean))) {
+  if (!isLine() && DATA.cells.some((cell) => cell.o !== 0 && cell.m.some(Boolean))) {
     samples.push(sample('not all repeats were measured', frame(), make('polygon', { points: '14,0 22,0 22,8', class: 'mark solid' })));
   }
   return make('p', { class: 'samples' }, ...samples);
@@ -197,12 +277,13 @@ function explain() {
 
 function drawMap() {
   const unit = state.stat === 3 ? 'share' : DATA.metrics[state.metric]?.unit ?? 'count';
-  const values = DATA.cells.map((cell) => valueOf(cell, state.metric, state.stat)).filter((value) => value !== null);
-  const scale = scaleOf(values);
+  const scale = DATA.metrics.length ? scaleOf(DATA.metrics[state.metric], state.stat, isLine()) : null;
   panels = layPanels();
   const rows = valuesOn(state.y);
-  const labels = Math.min(120, Math.max(...rows.map(textWidth))) + 12;
+  const beside = isLine() && scale ? scale.ticks.map(([, text]) => text) : rows;
+  const labels = Math.min(120, Math.max(...beside.map(textWidth))) + 12;
   const [side, ...size] = cellSize(valuesOn(state.x).length, rows.length, labels);
+  if (isLine() && scale) size[1] = 220;
   const figures = panels.map((panel) => drawPanel(panel, size, labels, scale, unit));
   const hatches = make('svg', { width: 0, height: 0, class: 'defs', 'aria-hidden': 'true' }, patterns());
   const up = state.y === null ? null : DATA.dims[state.y];

@@ -3,6 +3,7 @@
 use insta::assert_snapshot;
 
 use super::table;
+use crate::explain::CellFindings;
 use crate::measurement::{Buffer, Measurement, Outcome, Verdict};
 use crate::record::{Record, example};
 use crate::report::{CellReport, RunReport, show_cell};
@@ -49,12 +50,12 @@ fn records() -> Vec<Record> {
 
 #[test]
 fn a_table_of_a_run() {
-    assert_snapshot!(table("sctp_rcvbuf", &summarise(&records()), None));
+    assert_snapshot!(table("sctp_rcvbuf", &summarise(&records()), &[], None));
 }
 
 #[test]
 fn a_narrow_table_keeps_its_width() {
-    let text = table("sctp_rcvbuf", &summarise(&records()), Some(100));
+    let text = table("sctp_rcvbuf", &summarise(&records()), &[], Some(100));
     for line in text.lines() {
         assert!(line.chars().count() <= 100, "{line}");
     }
@@ -69,24 +70,24 @@ fn several_kernels_and_clocks_get_columns() {
         record.clock = crate::settings::Clock::Real;
         record.machine = "native".into();
     }
-    assert_snapshot!(table("sctp_rcvbuf", &summarise(&records), None));
+    assert_snapshot!(table("sctp_rcvbuf", &summarise(&records), &[], None));
 }
 
 #[test]
 fn a_missing_figure_is_never_a_zero() {
     let refused: Vec<_> = records().into_iter().filter(|record| record.cell == "cd02").collect();
-    let text = table("s", &summarise(&refused), None);
+    let text = table("s", &summarise(&refused), &[], None);
     let row = text.lines().last().expect("a row");
     assert!(row.contains('–') && !row.contains(" 0 "), "{row}");
     assert!(row.contains("EMSGSIZE"), "{row}");
-    assert!(table("s", &[], None).contains("no repeat has been run"));
+    assert!(table("s", &[], &[], None).contains("no repeat has been run"));
 }
 
 #[test]
 fn everything_about_a_cell() {
     let records = records();
     let summary = summarise(&records).into_iter().find(|summary| summary.cell == "ab01").expect("that cell");
-    assert_snapshot!(show_cell(&summary, &select(&records, &summary), None));
+    assert_snapshot!(show_cell(&summary, &select(&records, &summary), &CellFindings::default(), None));
 }
 
 #[test]
@@ -100,6 +101,8 @@ fn the_json_has_the_names_of_records() {
     assert_eq!(json["cells"][2]["completion_ns"], serde_json::Value::Null);
     assert_eq!(json["cells"][1]["outcome"]["worst"], "timed-out");
     let repeats = select(&records, &cells[0]);
-    let json = serde_json::to_value(CellReport { summary: &cells[0], repeats: &repeats }).expect("JSON");
+    let json =
+        serde_json::to_value(CellReport { summary: &cells[0], findings: &CellFindings::default(), repeats: &repeats })
+            .expect("JSON");
     assert_eq!(json["repeats"][1]["repeat"], 1);
 }

@@ -1,0 +1,72 @@
+//! `sweep explain`: why the cells of a run are as they are, and what separates the slow ones from the fast ones.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::explain::{CellFindings, Group, Knee, SweepExplanation, explain_sweep};
+use crate::record::{Manifest, Record, RunDir};
+use crate::report::explanation;
+use crate::settings::Axes;
+use crate::stats::{CellSummary, summarise};
+
+use super::exit::Exit;
+use super::{complain, print, print_json};
+
+/// Arguments of `sweep explain`.
+#[derive(Debug, Args)]
+pub(super) struct ExplainArgs {
+    /// The run: a folder below results, or results/latest.
+    run: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Explained<'a> {
+    sweep: &'a str,
+    groups: &'a [Group],
+    knees: &'a [Knee],
+    cells: Vec<CellExplained<'a>>,
+}
+
+#[derive(Serialize)]
+struct CellExplained<'a> {
+    cell: &'a str,
+    axes: &'a Axes,
+    #[serde(flatten)]
+    findings: &'a CellFindings,
+}
+
+pub(super) fn explain(arguments: &ExplainArgs) -> Result<Exit, Exit> {
+    let dir = RunDir::open(&arguments.run).map_err(|error| complain(&error))?;
+    let manifest = dir.manifest().map_err(|error| complain(&error))?;
+    let loaded = dir.read().map_err(|error| complain(&error))?;
+    let cells = summarise(&loaded.records);
+    for warning in &loaded.warnings {
+        eprintln!("warning: {warning}");
+    }
+    let explained = explain_run(&manifest, &cells, &loaded.records);
+    if arguments.json {
+        let one = |(cell, findings)| {
+            let cell: &CellSummary = cell;
+            CellExplained { cell: &cell.cell, axes: &cell.axes, findings }
+        };
+        return print_json(&Explained {
+            sweep: &manifest.sweep.name,
+            groups: &explained.groups,
+            knees: &explained.knees,
+            cells: cells.iter().zip(&explained.cells).map(one).collect(),
+        });
+    }
+    print(&format!("sweep {}\n{}", manifest.sweep.name, explanation(&cells, &explained)));
+    Ok(Exit::Done)
+}
+
+/// Explains all cells of a run.
+pub(super) fn explain_run(manifest: &Manifest, cells: &[CellSummary], records: &[Record]) -> SweepExplanation {
+    explain_sweep(cells, records, |cell| manifest.sysctls_of(&cell.kernel))
+}

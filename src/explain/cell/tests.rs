@@ -1,0 +1,255 @@
+//! Each rule with a repeat that must trigger it, and one alike that must not.
+
+use std::collections::BTreeMap;
+
+use super::{CellFindings, explain};
+use crate::explain::RULES;
+use crate::measurement::{Buffer, End, Evidence, Measurement, Outcome, Switch, TcpFacts, Verdict};
+use crate::record::{Record, example};
+
+fn sysctls() -> BTreeMap<String, String> {
+    BTreeMap::from([
+        ("net.sctp.rto_min".to_owned(), "1000".to_owned()),
+        ("net.sctp.sack_timeout".to_owned(), "200".to_owned()),
+    ])
+}
+
+/// An echo that took so long, at one end with these counters, and with Nagle's algorithm on or off.
+fn echo(completion_ns: u64, nagle: bool, counters: &[(&str, u64)]) -> Record {
+    let mut record = example("c", 0, completion_ns);
+    let plain = Buffer {
+        asked: Some(65536),
+        initial: Some(131_072),
+        end: Some(131_072),
+        peak: None,
+        verdict: Some(Verdict::Doubled),
+    };
+    let evidence = Evidence {
+        counters: Some(counters.iter().map(|&(name, moved)| (name.to_owned(), moved)).collect()),
+        ..Evidence::default()
+    };
+    let end = End {
+        rcvbuf: plain.clone(),
+        sndbuf: plain,
+        nodelay: Switch { asked: Some(!nagle), given: Some(!nagle) },
+        evidence: Some(evidence),
+        ..End::default()
+    };
+    record.measurement.client = end.clone();
+    record.measurement.server = End { evidence: None, ..end };
+    record
+}
+
+/// A stream for a second whose sender knew that, and whose receiver's buffer was left to the kernel.
+fn stream(tcp: &TcpFacts) -> Record {
+    let mut record = echo(1, false, &[]);
+    let Measurement { completion_ns, chunk_latency_ns, goodput_bps, elapsed_ns, .. } = &mut record.measurement;
+    (*completion_ns, *chunk_latency_ns) = (None, None);
+    (*goodput_bps, *elapsed_ns) = (Some(1_000_000_000), Some(1_000_000_000));
+    let kernel_s = Buffer {
+        asked: None,
+        initial: Some(131_072),
+        end: Some(131_072),
+        peak: Some(131_072),
+        verdict: Some(Verdict::Default),
+    };
+    record.measurement.client.rcvbuf = kernel_s.clone();
+    record.measurement.server.rcvbuf = kernel_s;
+    let sender = TcpFacts { sent_bytes: Some(125_000_000), busy_ns: Some(900_000_000), ..tcp.clone() };
+    let receiver = TcpFacts { sent_bytes: Some(0), rcv_wscale: Some(7), ..TcpFacts::default() };
+    record.measurement.server.evidence = Some(Evidence { tcp: Some(sender), ..Evidence::default() });
+    record.measurement.client.evidence =
+        Some(Evidence { tcp: Some(receiver), counters: Some(BTreeMap::new()), ..Evidence::default() });
+    record
+}
+
+fn of(record: &Record) -> CellFindings {
+    explain(&[record], &sysctls())
+}
+
+#[track_caller]
+fn sentence(record: &Record, name: &str) -> String {
+    let found = of(record);
+    let finding = found.findings.iter().find(|finding| finding.name == name);
+    finding.unwrap_or_else(|| panic!("{name} does not fire: {found:?}")).sentence.clone()
+}
+
+#[track_caller]
+fn silent(record: &Record, name: &str) {
+    assert!(!of(record).has(name), "{name} fires: {:?}", of(record));
+}
+
+#[test]
+fn sctp_timers_that_double_account_for_the_stall() {
+    let name = "sctp-retransmission-timeout";
+    let stall = echo(31_250_000_000, true, &[("SctpT3RtxExpireds", 5), ("SctpDelaySackExpireds", 3)]);
+    assert_eq!(
+        sentence(&stall, name),
+        "5 retransmission timers (T3-rtx) ran out: doubling from 1.00 s (net.sctp.rto_min) they make 31.0 s of the 31.2 s (99 %)"
+    );
+    silent(&stall, "delayed-sack-with-nagle");
+    let parts = echo(9_280_000_000, true, &[("SctpT3RtxExpireds", 2)]);
+    assert_eq!(
+        sentence(&parts, name),
+        // Both ends share the counters: one of them moved them by one at least.
+        "2 retransmission timers (T3-rtx) ran out, each after at least 1.00 s (net.sctp.rto_min): at least 1.00 s of the 9.28 s (11 %)"
+    );
+    silent(&echo(1_500_000, false, &[("SctpT3RtxExpireds", 0)]), name);
+}
+
+#[test]
+fn a_delayed_sack_is_blamed_only_with_nagle_without_timeouts_and_for_a_completion_that_is_long_enough() {
+    let name = "delayed-sack-with-nagle";
+    let moved = [("SctpDelaySackExpireds", 1)];
+    let found = sentence(&echo(204_000_000, true, &moved), name);
+    assert!(found.contains("200 ms of the 204 ms (98 %)"), "{found}");
+    silent(&echo(204_000_000, false, &moved), name);
+    silent(&echo(1_500_000, true, &moved), name);
+    silent(&echo(204_000_000, true, &[]), name);
+}
+
+#[test]
+fn a_delayed_ack_likewise_and_one_write_is_left_alone() {
+    let name = "delayed-ack-with-nagle";
+    let moved = [("TcpExtDelayedACKs", 1)];
+    assert!(
+        sentence(&echo(44_000_000, true, &moved), name).contains("at least) 1 time, 40.0 ms of the 44.0 ms (91 %)")
+    );
+    silent(&echo(44_000_000, false, &moved), name);
+    silent(&echo(100_000, true, &moved), name);
+    silent(&echo(44_000_000, true, &[("TcpExtDelayedACKs", 1), ("TcpExtTCPTimeouts", 1)]), name);
+}
+
+#[test]
+fn losses_are_told_with_their_counts() {
+    let timeout = sentence(&echo(250_000_000, false, &[("TcpExtTCPTimeouts", 1)]), "tcp-retransmission-timeout");
+    assert!(timeout.contains("at least 200 ms of the 250 ms (80 %)"), "{timeout}");
+    let drops = sentence(&echo(1, false, &[("UdpRcvbufErrors", 7)]), "udp-receive-drops");
+    assert!(drops.starts_with("7 datagrams"), "{drops}");
+    silent(&echo(1, false, &[("UdpInDatagrams", 7)]), "udp-receive-drops");
+    let pruned = sentence(&echo(1, false, &[("TcpExtRcvPruned", 2)]), "receive-queue-drops");
+    assert!(pruned.contains("TcpExtRcvPruned 2"), "{pruned}");
+    silent(&echo(1, false, &[]), "receive-queue-drops");
+    assert!(
+        sentence(&echo(1, false, &[("TcpRetransSegs", 3), ("TcpOutSegs", 1000)]), "retransmissions")
+            .contains("3 of 1000")
+    );
+    silent(&echo(1, false, &[("TcpRetransSegs", 3), ("TcpOutSegs", 10_000)]), "retransmissions");
+}
+
+#[test]
+fn what_limits_a_stream_is_what_the_sender_waited_for() {
+    let waits =
+        |rwnd, sndbuf| TcpFacts { rwnd_limited_ns: Some(rwnd), sndbuf_limited_ns: Some(sndbuf), ..TcpFacts::default() };
+    let mut receiver = stream(&waits(450_000_000, 0));
+    assert!(sentence(&receiver, "receiver-limited").contains("450 ms of the 900 ms that it had data to send (50 %)"));
+    silent(&receiver, "send-buffer-limited");
+    receiver.measurement.client.rcvbuf.asked = Some(32768);
+    assert!(sentence(&receiver, "receiver-limited").contains("was asked for (32 KiB)"));
+    assert!(sentence(&stream(&waits(0, 800_000_000)), "send-buffer-limited").contains("(89 %)"));
+    silent(&stream(&waits(100_000_000, 100_000_000)), "receiver-limited");
+
+    let lossy = TcpFacts { retransmits: Some(9), ssthresh_bytes: Some(14480), cwnd_bytes: Some(28960), ..waits(0, 0) };
+    assert!(sentence(&stream(&lossy), "congestion-limited").starts_with("9 segments were sent again"));
+    silent(&stream(&TcpFacts { rwnd_limited_ns: Some(450_000_000), ..lossy.clone() }), "congestion-limited");
+    silent(&stream(&TcpFacts { cwnd_bytes: Some(480_736), ..lossy.clone() }), "congestion-limited");
+    let mut busy = stream(&lossy);
+    (busy.measurement.server.cpu_user_ns, busy.measurement.server.cpu_system_ns) =
+        (Some(10_000_000), Some(940_000_000));
+    assert!(sentence(&busy, "cpu-bound").contains("the server's thread used a processor for 950 ms of 1.00 s (95 %)"));
+    silent(&busy, "congestion-limited");
+    silent(&stream(&waits(0, 0)), "cpu-bound");
+}
+
+#[test]
+fn a_window_scale_is_too_small_only_where_it_is_waited_for() {
+    let name = "window-scale-too-small";
+    let mut record = stream(&TcpFacts { rwnd_limited_ns: Some(450_000_000), ..TcpFacts::default() });
+    record.measurement.client.rcvbuf.end = Some(64 << 20);
+    assert!(sentence(&record, name).contains("window scale of 7"));
+    record.measurement.client.rcvbuf.end = Some(8 << 20);
+    silent(&record, name);
+}
+
+#[test]
+fn a_closed_window_is_told() {
+    assert!(sentence(&echo(1, false, &[("TcpExtTCPToZeroWindowAdv", 2)]), "zero-window").contains("2 times"));
+    silent(&echo(1, false, &[("TcpExtTCPWantZeroWindowAdv", 2)]), "zero-window");
+}
+
+#[test]
+fn buffers_are_told_as_the_kernel_gave_them() {
+    let mut record = echo(1_500_000, false, &[]);
+    silent(&record, "raised-to-the-minimum");
+    let raised = Buffer { asked: Some(1024), initial: Some(2304), verdict: Some(Verdict::Raised), ..Buffer::default() };
+    record.measurement.client.rcvbuf = raised.clone();
+    assert!(
+        sentence(&record, "raised-to-the-minimum")
+            .starts_with("the client's receive buffer: 1 KiB asked, raised to 2304 bytes")
+    );
+    record.measurement.server.rcvbuf = raised;
+    assert!(sentence(&record, "raised-to-the-minimum").starts_with("both receive buffers: 1 KiB asked"));
+    let clamped = Buffer {
+        asked: Some(1 << 20),
+        initial: Some(253_952),
+        verdict: Some(Verdict::ClampedWmem),
+        ..Buffer::default()
+    };
+    record.measurement.server.sndbuf = clamped;
+    let found = sentence(&record, "clamped-by-a-sysctl");
+    assert_eq!(found, "the server's send buffer: 1 MiB asked, clamped by net.core.wmem_max to 253952 bytes");
+}
+
+#[test]
+fn growth_is_worth_a_word_only_beyond_what_is_on_its_way() {
+    // 1 Gbit/s times 1 ms are 125 kB.
+    let facts = TcpFacts { min_rtt_ns: Some(1_000_000), ..TcpFacts::default() };
+    let mut record = stream(&facts);
+    silent(&record, "autotuned");
+    record.measurement.client.rcvbuf.peak = Some(6 << 20);
+    assert!(sentence(&record, "autotuned").contains("from 128 KiB to 6 MiB, 50 times the"), "{:?}", of(&record));
+    record.measurement.client.rcvbuf.peak = Some(400_000);
+    silent(&record, "autotuned");
+    record.measurement.client.rcvbuf =
+        Buffer { asked: Some(6 << 20), peak: Some(12 << 20), ..record.measurement.client.rcvbuf };
+    silent(&record, "autotuned");
+}
+
+#[test]
+fn without_evidence_nothing_is_said_of_the_kernel() {
+    let mut record = echo(31_250_000_000, true, &[("SctpT3RtxExpireds", 5)]);
+    record.measurement.client.evidence = None;
+    assert_eq!(of(&record).findings, []);
+}
+
+#[test]
+fn most_repeats_must_agree() {
+    let slow = echo(31_250_000_000, true, &[("SctpT3RtxExpireds", 5)]);
+    let fast = echo(1_500_000, false, &[]);
+    assert!(explain(&[&slow, &slow, &fast], &sysctls()).has("sctp-retransmission-timeout"));
+    assert!(!explain(&[&slow, &fast, &fast], &sysctls()).has("sctp-retransmission-timeout"));
+    let mut failed = slow.clone();
+    failed.measurement.outcome = Outcome::Failed;
+    assert_eq!(explain(&[&failed], &sysctls()).repeats, 0);
+}
+
+#[test]
+fn names_are_unique_and_every_rule_is_documented() {
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/findings.md")).expect("docs/findings.md");
+    for (index, rule) in RULES.iter().enumerate() {
+        assert!(RULES[..index].iter().all(|other| other.name != rule.name), "{} twice", rule.name);
+        let collapsed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let section = format!("## {}\n", rule.name);
+        let at = text.find(&section).unwrap_or_else(|| panic!("docs/findings.md says nothing of {}", rule.name));
+        let section = text[at + section.len()..].split("\n## ").next().map(collapsed).unwrap_or_default();
+        for part in [rule.about, rule.advice, rule.source] {
+            assert!(
+                section.contains(&collapsed(part)),
+                "docs/findings.md, {}: must say \"{}\"",
+                rule.name,
+                collapsed(part)
+            );
+        }
+    }
+}

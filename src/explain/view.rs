@@ -1,0 +1,104 @@
+//! A repeat as the rules look at it.
+
+use std::collections::BTreeMap;
+
+use crate::measurement::{End, Evidence, Measurement, TcpFacts};
+use crate::record::Record;
+use crate::units::Span;
+
+/// One repeat and the sysctls of the machine that ran it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'a> {
+    pub(super) record: &'a Record,
+    sysctls: &'a BTreeMap<String, String>,
+}
+
+impl<'a> View<'a> {
+    pub(super) const fn new(record: &'a Record, sysctls: &'a BTreeMap<String, String>) -> Self {
+        Self { record, sysctls }
+    }
+
+    pub(super) const fn measurement(&self) -> &'a Measurement {
+        &self.record.measurement
+    }
+
+    /// Both ends, with their names.
+    pub(super) const fn ends(&self) -> [(&'static str, &'a End); 2] {
+        [("client", &self.measurement().client), ("server", &self.measurement().server)]
+    }
+
+    fn evidence(&self) -> impl Iterator<Item = &'a Evidence> {
+        self.ends().into_iter().filter_map(|(_, end)| end.evidence.as_ref())
+    }
+
+    /// By how much a counter moved, both ends together. `None` where no counters were read.
+    pub(super) fn counter(&self, name: &str) -> Option<u64> {
+        self.evidence().filter_map(|evidence| evidence.counter(name)).reduce(|one, other| one + other)
+    }
+
+    /// By how much a counter moved at the end where it moved most: at least, and at most. The two differ where both ends share a
+    /// namespace: one of them moved it by half or more.
+    pub(super) fn at_one_end(&self, name: &str) -> Option<(u64, u64)> {
+        let told: Vec<u64> = self.evidence().filter_map(|evidence| evidence.counter(name)).collect();
+        match told[..] {
+            [both] => Some((both.div_ceil(2), both)),
+            _ => told.into_iter().max().map(|most| (most, most)),
+        }
+    }
+
+    /// The end that sent a TCP stream, and what it knew: the one that sent more.
+    pub(super) fn tcp_sender(&self) -> Option<(&'static str, &'a End, &'a TcpFacts)> {
+        let facts = |(name, end): (&'static str, &'a End)| Some((name, end, end.evidence.as_ref()?.tcp.as_ref()?));
+        self.ends().into_iter().filter_map(facts).max_by_key(|(_, _, tcp)| tcp.sent_bytes)
+    }
+
+    /// The other end of a TCP stream.
+    pub(super) fn tcp_receiver(&self) -> Option<(&'static str, &'a End)> {
+        let (sender, ..) = self.tcp_sender()?;
+        self.ends().into_iter().find(|(name, _)| *name != sender)
+    }
+
+    /// Whether bytes went one way: echoes have latencies.
+    pub(super) const fn is_stream(&self) -> bool {
+        self.measurement().chunk_latency_ns.is_none() && self.measurement().goodput_bps.is_some()
+    }
+
+    /// How long it took: the completion, or up to its end or its deadline.
+    pub(super) fn took(&self) -> Option<Span> {
+        self.measurement().completion_ns.or(self.measurement().elapsed_ns).map(Span)
+    }
+
+    /// A sysctl that is one number, in milliseconds.
+    pub(super) fn milliseconds(&self, sysctl: &str) -> Option<Span> {
+        let number: u64 = self.sysctls.get(sysctl)?.parse().ok()?;
+        Some(Span(number * 1_000_000))
+    }
+
+    /// Whether Nagle's algorithm is on at either end, as the kernel said.
+    pub(super) fn nagle(&self) -> bool {
+        self.ends().iter().any(|(_, end)| end.nodelay.given == Some(false))
+    }
+}
+
+/// A part of a whole in per cent, as a person reads it.
+pub(super) fn share(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "0 %".to_owned();
+    }
+    let tenths = u128::from(part) * 1000 / u128::from(whole);
+    if tenths >= 100 || tenths == 0 {
+        format!("{} %", (tenths + 5) / 10)
+    } else {
+        format!("{}.{} %", tenths / 10, tenths % 10)
+    }
+}
+
+/// Whether a part is at least so many per cent of a whole.
+pub(super) fn at_least(part: u64, per_cent: u64, whole: u64) -> bool {
+    whole > 0 && u128::from(part) * 100 >= u128::from(whole) * u128::from(per_cent)
+}
+
+/// `1 timer`, `5 timers`.
+pub(super) fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}

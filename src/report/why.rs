@@ -1,0 +1,134 @@
+//! Why: findings as a person reads them, for one cell and for a whole sweep.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::explain::{CellFindings, Group, Knee, Severity, SweepExplanation};
+use crate::record::Record;
+use crate::settings::{Value, find};
+use crate::stats::CellSummary;
+
+use super::words::{rate, span};
+
+/// The findings of a cell: each with what to try and where it comes from.
+pub(super) fn findings(found: &CellFindings) -> String {
+    if found.findings.is_empty() {
+        return "why: nothing to say: no timer ran out, nothing was lost, and no limit was met\n".to_owned();
+    }
+    let mut text = String::from("why\n");
+    for finding in &found.findings {
+        let _ = writeln!(text, "  {}: {}", finding.name, finding.sentence);
+        let _ = writeln!(text, "    try: {}", finding.advice);
+        let _ = writeln!(text, "    from: {}", finding.source);
+    }
+    text
+}
+
+/// The counters that moved during a repeat, a line for each, with both ends side by side.
+pub(super) fn counters(record: &Record) -> String {
+    let of = |end: &crate::measurement::End| end.evidence.as_ref().and_then(|evidence| evidence.counters.clone());
+    let (client, server) = (of(&record.measurement.client), of(&record.measurement.server));
+    let shared = client.is_some() && server.is_none();
+    let mut names: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for (name, moved) in client.into_iter().flatten() {
+        names.entry(name).or_default().0 = moved;
+    }
+    for (name, moved) in server.into_iter().flatten() {
+        names.entry(name).or_default().1 = moved;
+    }
+    if names.is_empty() {
+        return String::new();
+    }
+    let widest = names.keys().map(String::len).max().unwrap_or(0);
+    let mut text = format!("kernel counters that moved in repeat {}", record.repeat);
+    text += if shared { ", both ends together\n" } else { ": client, server\n" };
+    for (name, (client, server)) in names {
+        let _ = if shared {
+            writeln!(text, "  {name:widest$} {client:>12}")
+        } else {
+            writeln!(text, "  {name:widest$} {client:>12} {server:>12}")
+        };
+    }
+    text
+}
+
+/// What a whole sweep says: slow against fast, what the cells with a finding have in common, and where more does not help.
+pub fn explanation(cells: &[CellSummary], explained: &SweepExplanation) -> String {
+    let mut text = String::new();
+    text += &range(cells);
+    if explained.cells.iter().all(|cell| cell.repeats == 0) {
+        text += "No cell was measured.\n";
+        return text;
+    }
+    if explained.groups.is_empty() {
+        text += "No finding in any cell: no timer ran out, nothing was lost, no limit was met, and every size was given as asked.\n";
+    }
+    for (severity, title) in [
+        (Severity::Stall, "Why cells wait"),
+        (Severity::Limit, "What bounds the throughput"),
+        (Severity::Note, "Worth knowing"),
+    ] {
+        let groups: Vec<&Group> = explained.groups.iter().filter(|group| group.severity == severity).collect();
+        if groups.is_empty() {
+            continue;
+        }
+        let _ = writeln!(text, "\n{title}");
+        for group in groups {
+            let _ = writeln!(text, "  {}: {}", group.name, extent(group));
+            let _ = writeln!(text, "    for example: {}", group.example);
+            let _ = writeln!(text, "    try: {}", group.advice);
+        }
+    }
+    if !explained.knees.is_empty() {
+        text += "\nFrom where on more does not help\n";
+        for line in knees(&explained.knees) {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    text
+}
+
+/// Which cells a finding is of.
+fn extent(group: &Group) -> String {
+    let Group { cells, of, .. } = group;
+    match &group.rule {
+        _ if cells == of => format!("all {of} cells"),
+        Some(rule) => format!("{cells} of {of} cells: all those with {rule}, and no other"),
+        None => format!("{cells} of {of} cells, which no one or two axes tell from the others"),
+    }
+}
+
+/// The slowest and the fastest cell.
+fn range(cells: &[CellSummary]) -> String {
+    let completion = |cell: &&CellSummary| cell.completion_ns.map(|figures| figures.median);
+    let goodput = |cell: &&CellSummary| cell.goodput_bps.map(|figures| figures.median);
+    let line = |what: &str, low: (u64, &CellSummary), high: (u64, &CellSummary), show: fn(Option<u64>) -> String| {
+        let (low_shown, high_shown) = (show(Some(low.0)), show(Some(high.0)));
+        format!("{what}: from {low_shown} ({}) to {high_shown} ({})\n", low.1.axes, high.1.axes)
+    };
+    let ends = |figure: &dyn Fn(&&CellSummary) -> Option<u64>| {
+        let all = || cells.iter().filter_map(|cell| Some((figure(&cell)?, cell)));
+        Some((all().min_by_key(|(figure, _)| *figure)?, all().max_by_key(|(figure, _)| *figure)?))
+    };
+    if let Some((low, high)) = ends(&completion) {
+        return line("completion", low, high, span);
+    }
+    ends(&goodput).map_or_else(String::new, |(low, high)| line("goodput", low, high, rate))
+}
+
+/// Knees of one axis and value in one line.
+fn knees(knees: &[Knee]) -> Vec<String> {
+    let mut lines: BTreeMap<(&str, &str, &Value), Vec<String>> = BTreeMap::new();
+    for knee in knees {
+        lines.entry((&knee.axis, knee.metric, &knee.value)).or_default().push(knee.others.to_string());
+    }
+    lines
+        .into_iter()
+        .map(|((axis, metric, value), others)| {
+            let shown = find(axis).map_or_else(|| value.to_string(), |key| key.kind.show(value));
+            let others: Vec<String> = others.into_iter().filter(|others| !others.is_empty()).collect();
+            let wherever = if others.is_empty() { String::new() } else { format!(" ({})", others.join("; ")) };
+            format!("{axis} {shown} is the smallest whose {metric} is as good as the best{wherever}")
+        })
+        .collect()
+}

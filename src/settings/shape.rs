@@ -1,0 +1,127 @@
+//! Where the shape of a workload does not fit its kind or its protocol.
+
+use super::{Beside, Family, Pattern, Protocol, Settings, Work, Workload};
+
+/// What does not go together in the shape of a workload.
+pub(super) fn add_conflicts(
+    settings: &Settings,
+    set: &dyn Fn(&str) -> bool,
+    add: &mut impl FnMut(&'static [&'static str], String, &'static str),
+) {
+    let work = &settings.workload;
+    if work.kind == Work::Stream && set("workload.pattern") {
+        add(
+            &["workload.pattern", "workload.kind"],
+            "a stream has no `pattern`".to_owned(),
+            "leave it out, or set kind = \"echo\"",
+        );
+    }
+    if work.kind == Work::Stream && set("workload.gap") {
+        add(
+            &["workload.gap", "workload.kind"],
+            "a stream has no `gap`".to_owned(),
+            "leave it out, or set kind = \"echo\"",
+        );
+    }
+    if work.kind == Work::Echo && work.gap.0 > 0 && work.pattern == Pattern::Burst && work.bursts == 1 {
+        add(
+            &["workload.gap", "workload.bursts", "workload.pattern"],
+            "a `gap` lies between bursts, and there is one".to_owned(),
+            "raise `bursts`, or set pattern = \"write-read\" for gaps between chunks",
+        );
+    }
+    if work.beside != Beside::None && (work.kind == Work::Stream || work.protocol == Protocol::Udp) {
+        add(
+            &["workload.beside", "workload.kind", "workload.protocol"],
+            format!(
+                "a stream runs `beside` an echo over tcp, mptcp or sctp, and this is {} over {}",
+                work.kind, work.protocol
+            ),
+            "leave it out, or change `kind` or `protocol`",
+        );
+    }
+    if work.beside == Beside::None && set("workload.beside_lead") {
+        add(
+            &["workload.beside_lead", "workload.beside"],
+            "nothing runs beside the echo, so nothing leads".to_owned(),
+            "set `beside` to \"upload\" or \"download\", or leave `beside_lead` out",
+        );
+    }
+    if work.kind == Work::Echo && set("workload.read_pause") {
+        add(
+            &["workload.read_pause", "workload.kind"],
+            "an echo has no `read_pause`".to_owned(),
+            "leave it out, or set kind = \"stream\"",
+        );
+    }
+    if work.zerocopy && (work.kind == Work::Echo || work.protocol != Protocol::Tcp) {
+        add(
+            &["workload.zerocopy", "workload.kind", "workload.protocol"],
+            format!("`zerocopy` is for a stream over tcp, and this is {} over {}", work.kind, work.protocol),
+            "leave it out, or set kind = \"stream\" and protocol = \"tcp\"",
+        );
+    }
+    if work.pattern == Pattern::WriteWriteRead && work.chunk_bytes() < 2 {
+        add(
+            &["workload.pattern", "workload.chunk_size"],
+            "a chunk of one byte has no two halves".to_owned(),
+            "raise `chunk_size`, or use \"write-read\"",
+        );
+    }
+    if work.protocol == Protocol::Udp {
+        add_conflicts_of_udp(settings, add);
+    } else if set("workload.quiet") {
+        add(
+            &["workload.quiet", "workload.protocol"],
+            format!("`quiet` is for udp, and the protocol is {}", work.protocol),
+            "leave it out, or set protocol = \"udp\"",
+        );
+    }
+}
+
+/// What does not go together over UDP.
+fn add_conflicts_of_udp(settings: &Settings, add: &mut impl FnMut(&'static [&'static str], String, &'static str)) {
+    let Settings { workload: work, client, server, .. } = settings;
+    let family = settings.link.family;
+    if work.pattern == Pattern::WriteWriteRead {
+        add(
+            &["workload.pattern", "workload.protocol"],
+            "a datagram is one write, so there is no write-write-read over udp".to_owned(),
+            "use \"write-read\", or another protocol",
+        );
+    }
+    if [client, server].iter().any(|socket| socket.nodelay.is_some()) {
+        add(
+            &["socket.nodelay", "socket.client.nodelay", "socket.server.nodelay", "workload.protocol"],
+            "udp has no `nodelay`".to_owned(),
+            "leave it out: each datagram is sent at once",
+        );
+    }
+    // 65535 bytes of IPv4 or of IPv6 payload, less the headers that they count.
+    let most = match family {
+        Family::Ipv4 => 65507,
+        Family::Ipv6 => 65527,
+    };
+    if !(Workload::NUMBER_BYTES..=most).contains(&work.chunk_bytes()) {
+        add(
+            &["workload.chunk_size", "workload.protocol", "link.family"],
+            format!(
+                "a chunk of udp has {} to {most} bytes over {family}, its number among them, and {} are asked",
+                Workload::NUMBER_BYTES,
+                work.chunk_bytes()
+            ),
+            "change `chunk_size`",
+        );
+    }
+    if work.read_size < work.chunk_bytes() {
+        add(
+            &["workload.read_size", "workload.chunk_size", "workload.protocol"],
+            format!(
+                "a datagram of {} bytes would be cut off by a `read_size` of {}",
+                work.chunk_bytes(),
+                work.read_size
+            ),
+            "make `read_size` at least as large as `chunk_size`",
+        );
+    }
+}
