@@ -21,7 +21,7 @@ const CELLS: usize = 40;
 /// Repeats of the baseline and of the run. Five are the default of a run.
 const COUNTS: [(usize, usize); 5] = [(20, 5), (8, 8), (20, 10), (20, 20), (40, 40)];
 /// Gates of each row unless the command line says otherwise.
-const GATES: u64 = 2000;
+const GATES: u64 = 1000;
 /// A real change, in the cell that has one.
 const SLOWER: f64 = 1.10;
 
