@@ -16,7 +16,7 @@ test *args:
 bench *args:
     cargo bench --locked {{ args }}
 
-# How often `sweep gate` cries wolf, and how often it misses, over simulated and recorded noise: the figures of docs/gate.md.
+# How often `sweep gate` cries wolf, and how often it misses: the figures of docs/gate.md. Takes some ten minutes; with a number, so many gates.
 gate-simulation *args:
     cargo run --locked --quiet --example gate_simulation -- {{ args }}
 

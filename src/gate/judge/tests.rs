@@ -68,7 +68,7 @@ fn a_change_within_the_noise_or_below_the_floor_passes() {
     // +3.3 % with an interval across 0.
     let noisy: Vec<u64> = vec![900_000, 950_000, 1_000_000, 1_050_000, 1_100_000, 1_150_000, 980_000, 1_020_000];
     let shifted: Vec<u64> = noisy.iter().map(|figure| figure * 1033 / 1000).collect();
-    let judged = judge(&real(&[noisy.clone()]), &real(&[shifted]));
+    let judged = judge(&real(std::slice::from_ref(&noisy)), &real(&[shifted]));
     let interval = judged.cells[0].ratio.expect("a ratio").interval.expect("an interval");
     assert!(interval.low < 1.0 && interval.high.expect("an end") > 1.0);
     assert_eq!(judged.overall(), Overall::Passed);
