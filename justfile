@@ -16,6 +16,10 @@ test *args:
 bench *args:
     cargo bench --locked {{ args }}
 
+# How often `sweep gate` cries wolf, and how often it misses: the figures of docs/gate.md. Takes some ten minutes; with a number, so many gates.
+gate-simulation *args:
+    cargo run --locked --quiet --example gate_simulation -- {{ args }}
+
 # Clippy, and ShellCheck for the scripts.
 lint:
     cargo clippy --all-targets --locked -- -D warnings

@@ -7,6 +7,7 @@
 pub mod backend;
 pub mod cli;
 pub mod explain;
+pub mod gate;
 pub mod measurement;
 pub mod plan;
 pub mod plot;

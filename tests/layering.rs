@@ -36,7 +36,7 @@ const ROOMS: &[(&str, State, &[&str])] = &[
     ("explain", Made, &["stats", "record", "settings", "measurement", "units"]),
     ("plot", Made, &["explain", "stats", "record", "settings", "measurement", "units"]),
     ("report", Made, &["plot", "explain", "stats", "record", "settings", "measurement", "units"]),
-    ("gate", Planned, &["stats", "record", "settings", "measurement", "units"]),
+    ("gate", Made, &["stats", "record", "settings", "measurement", "units"]),
     (
         "cli",
         Made,

@@ -10,6 +10,8 @@ use crate::record::Record;
 pub(super) enum Exit {
     /// Done, or no regression.
     Done,
+    /// A gate found a regression.
+    Regression,
     /// The request, the file or the host is wrong.
     Wrong,
     /// The run finished and some cells failed, or none was measured.
@@ -36,9 +38,9 @@ impl Exit {
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        // 1 is for a regression.
         Self::from(match exit {
             Exit::Done => 0,
+            Exit::Regression => 1,
             Exit::Wrong => 2,
             Exit::SomeFailed => 3,
             Exit::Interrupted => 130,

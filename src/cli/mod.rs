@@ -1,9 +1,13 @@
 //! The command line: one file a subcommand, exit codes in `exit`. May import every room.
 
+mod baseline;
 mod check;
+mod compare;
+mod confirm;
 mod doctor;
 mod exit;
 mod explain;
+mod gate;
 mod kernel;
 mod plot;
 mod progress;
@@ -51,6 +55,12 @@ enum Command {
     Plot(plot::PlotArgs),
     /// Write the page of a run: one file to open in a browser, with every cell's details.
     Report(plot::ReportArgs),
+    /// Compare two runs, cell by cell: what changed, and how sure that is.
+    Compare(compare::CompareArgs),
+    /// Judge a run against a baseline: exit code 1 for a regression, 2 where it cannot be told.
+    Gate(gate::GateArgs),
+    /// Keep what a run measured in a file, for `sweep gate`.
+    Baseline(baseline::BaselineArgs),
     /// Print the JSON Schema of a sweep file, so that an editor completes and checks it.
     Schema(schema::SchemaArgs),
     /// Tell what this machine can do, and what to do about what it cannot.
@@ -111,6 +121,9 @@ pub fn main() -> ExitCode {
         Command::Explain(arguments) => explain::explain(&arguments),
         Command::Plot(arguments) => plot::plot(&arguments),
         Command::Report(arguments) => plot::report(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
+        Command::Gate(arguments) => gate::gate(&arguments),
+        Command::Baseline(arguments) => baseline::baseline(&arguments),
         Command::Schema(arguments) => schema::describe(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Kernel(arguments) => kernel::kernel(&arguments),

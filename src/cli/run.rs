@@ -137,7 +137,7 @@ fn source(sweep: &Sweep, file: Option<&Path>, text: String) -> Result<SweepSourc
 }
 
 /// A flag that the first Ctrl-C sets; the second ends the program at once.
-fn watch_signals() -> Result<Arc<AtomicBool>, Exit> {
+pub(super) fn watch_signals() -> Result<Arc<AtomicBool>, Exit> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         // In this order: a signal that finds the flag set ends the program, and one that does not sets it.

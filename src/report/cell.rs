@@ -29,14 +29,34 @@ pub fn show_cell(summary: &CellSummary, repeats: &[&Record], found: &CellFinding
         format!("clock   {}", clock(summary.clock)),
         format!("outcome {}", outcome(summary)),
     ];
-    for (label, figures, spread, show) in [
-        ("completion", summary.completion_ns, summary.completion_spread, span as fn(Option<u64>) -> String),
-        ("goodput", summary.goodput_bps, summary.goodput_spread, rate),
+    for (label, figures, spread, interval, shape, show) in [
+        (
+            "completion",
+            summary.completion_ns,
+            summary.completion_spread,
+            summary.completion_interval,
+            &summary.completion_shape,
+            span as fn(Option<u64>) -> String,
+        ),
+        (
+            "goodput",
+            summary.goodput_bps,
+            summary.goodput_spread,
+            summary.goodput_interval,
+            &summary.goodput_shape,
+            rate,
+        ),
     ] {
         if let Some(Figures { count, min, median, max }) = figures {
             let [min, median, max] = [min, median, max].map(|figure| show(Some(figure)));
             let spread = percent(spread);
-            lines.push(format!("{label}: median {median}, {min} to {max}, spread {spread}, of {count}"));
+            let interval = interval.map_or_else(String::new, |interval| {
+                let [low, high] = [interval.low, interval.high].map(|end| show(Some(end)));
+                format!(" (95 % interval {low} to {high})")
+            });
+            lines.push(format!("{label}: median {median}{interval}, {min} to {max}, spread {spread}, of {count}"));
+            let notes = shape.notes(&|figure| show(Some(figure)));
+            lines.extend(notes.into_iter().map(|note| format!("{label}: {note}")));
         }
     }
     for (label, client, server) in [

@@ -5,7 +5,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableStyle, pr
 use super::words::{MISSING, both, clock, distinct, kernel, outcome, percent, rate, span, value};
 use crate::explain::{CellFindings, Finding};
 use crate::settings::Value;
-use crate::stats::CellSummary;
+use crate::stats::{CellSummary, Shape};
 
 /// The cells of a run as a table for a terminal of that width in columns, or as wide as it gets where that is `None`.
 ///
@@ -52,7 +52,19 @@ pub fn table(name: &str, cells: &[CellSummary], found: &[CellFindings], width: O
     }) {
         text += "~ differs between repeats: the first one is shown\n";
     }
-    text
+    text + &cells.iter().flat_map(standing_out).collect::<String>()
+}
+
+/// Two modes or a drift of a cell, which its median does not tell: a line each. `sweep show RUN CELL` names outliers, too.
+fn standing_out(cell: &CellSummary) -> Vec<String> {
+    let (shape, show) = if cell.completion_ns.is_some() {
+        (&cell.completion_shape, span as fn(Option<u64>) -> String)
+    } else {
+        (&cell.goodput_shape, rate as fn(Option<u64>) -> String)
+    };
+    let told = Shape { outliers: Vec::new(), ..shape.clone() };
+    let notes = told.notes(&|figure| show(Some(figure)));
+    notes.into_iter().map(|note| format!("note: {}: {note}\n", cell.axes)).collect()
 }
 
 /// Axes with several values, and those with one as `name=value`.

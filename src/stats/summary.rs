@@ -8,9 +8,14 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::figures::Figures;
+use super::interval::{MedianInterval, median_interval};
+use super::shape::Shape;
 use crate::measurement::{Buffer, End, Outcome};
 use crate::record::{KernelFacts, Record};
 use crate::settings::{Axes, Clock};
+
+/// The confidence of the intervals of medians.
+const CONFIDENCE: f64 = 0.95;
 
 /// What the repeats of one cell say together. Warm-ups are left out of all of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -33,10 +38,18 @@ pub struct CellSummary {
     pub completion_ns: Option<Figures>,
     /// Range of the completion over its median (0.02 is 2 %).
     pub completion_spread: Option<f64>,
+    /// An interval that holds the median of the completion, at 95 %. `None` where so few repeats support none.
+    pub completion_interval: Option<MedianInterval>,
+    /// What stands out among the completions, in the order of the run.
+    pub completion_shape: Shape,
     /// Goodput of the measured repeats, in bits per second.
     pub goodput_bps: Option<Figures>,
     /// Range of the goodput over its median (0.02 is 2 %).
     pub goodput_spread: Option<f64>,
+    /// An interval that holds the median of the goodput, at 95 %. `None` where so few repeats support none.
+    pub goodput_interval: Option<MedianInterval>,
+    /// What stands out among the goodputs, in the order of the run.
+    pub goodput_shape: Shape,
     /// Buffers of the client's end.
     pub client: EndSummary,
     /// Buffers of the server's end.
@@ -271,9 +284,12 @@ fn summary(repeats: &[&Record]) -> Option<CellSummary> {
             machines.push(record.machine.clone());
         }
     }
-    let figures = |pick: fn(&Record) -> Option<u64>| Figures::of(measured.iter().copied().filter_map(pick).collect());
-    let completion_ns = figures(|record| record.measurement.completion_ns);
-    let goodput_bps = figures(|record| record.measurement.goodput_bps);
+    let mut in_order = measured.clone();
+    in_order.sort_by_key(|record| record.sequence);
+    let figures = |pick: fn(&Record) -> Option<u64>| in_order.iter().copied().filter_map(pick).collect::<Vec<u64>>();
+    let completions = figures(|record| record.measurement.completion_ns);
+    let goodputs = figures(|record| record.measurement.goodput_bps);
+    let (completion_ns, goodput_bps) = (Figures::of(completions.clone()), Figures::of(goodputs.clone()));
     // Buffers in the order of the repeats, so that the summary does not depend on the order of the run.
     let mut with_buffers = if measured.is_empty() { repeats.to_vec() } else { measured };
     with_buffers.sort_by_key(|record| record.repeat);
@@ -287,8 +303,12 @@ fn summary(repeats: &[&Record]) -> Option<CellSummary> {
         counts,
         completion_ns,
         completion_spread: completion_ns.and_then(|figures| figures.spread()),
+        completion_interval: median_interval(&completions, CONFIDENCE),
+        completion_shape: Shape::of(&completions),
         goodput_bps,
         goodput_spread: goodput_bps.and_then(|figures| figures.spread()),
+        goodput_interval: median_interval(&goodputs, CONFIDENCE),
+        goodput_shape: Shape::of(&goodputs),
         client: end(with_buffers.iter().map(|record| &record.measurement.client)),
         server: end(with_buffers.iter().map(|record| &record.measurement.server)),
         lost_chunks: Figures::of(repeats.iter().filter_map(|record| record.measurement.lost_chunks).collect()),

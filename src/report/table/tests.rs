@@ -106,3 +106,14 @@ fn the_json_has_the_names_of_records() {
             .expect("JSON");
     assert_eq!(json["repeats"][1]["repeat"], 1);
 }
+
+#[test]
+fn two_modes_are_told_below_the_table() {
+    // Nagle's algorithm against delayed acknowledgements: nothing, or 40 ms.
+    let completion = |repeat: u32| if repeat % 3 == 1 { 40_000_000 } else { 300_000 } + u64::from(repeat);
+    let records: Vec<_> = (0..12).map(|repeat| example("a", repeat, completion(repeat))).collect();
+    let text = table("modes", &summarise(&records), &[], None);
+    assert!(text.contains("two modes: 8 near 300 µs, 4 near 40.0 ms"), "{text}");
+    let one: Vec<_> = (0..12).map(|repeat| example("a", repeat, 300_000 + u64::from(repeat * 7 % 12))).collect();
+    assert!(!table("one", &summarise(&one), &[], None).contains("note:"));
+}

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Records how native repeats vary on this machine, for gate_simulation: the completions of three runs of 40 TCP echo cells, one after
+# the other.
+#
+#     examples/gate_simulation/record.sh [SWEEP PROGRAM] > examples/gate_simulation/native_noise.json
+set -euo pipefail
+sweep=$(realpath "${1:-target/release/sweep}")
+root=$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../..
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+for run in 1 2 3; do
+    "$sweep" run "$root/sweeps/tcp_echo.toml" --set rcvbuf=64KiB,default --set sndbuf=default \
+        --set chunk_count=1,8,32,128,512 --set chunk_size=64,1KiB --repeat 40 --no-plot --quiet --out "$folder/$run" >/dev/null
+done
+python3 "$root/examples/gate_simulation/compact.py" "$folder"/*

@@ -1,0 +1,116 @@
+//! Running a few cells of a stored run again.
+
+use std::path::{Path, PathBuf};
+
+use crate::backend::Parallel;
+use crate::gate::{Baseline, Metric};
+use crate::plan::{Plan, Run};
+use crate::record::{Host, Manifest, Program, RunDir};
+use crate::run::{Choice, Destination, Request, execute};
+use crate::spec::Sweep;
+
+use super::exit::Exit;
+use super::progress::Reporter;
+use super::run::watch_signals;
+use super::{complain, program, store};
+
+/// What became of an attempt to run cells again.
+pub(super) enum Confirmation {
+    /// They were: what they measured.
+    Again(Box<Baseline>),
+    /// They cannot be, and why.
+    Impossible(String),
+}
+
+/// Runs the cells of these ids again, so many times each, into a folder of their own within the run's.
+pub(super) fn confirm(
+    dir: &RunDir,
+    manifest: &Manifest,
+    cells: &[&str],
+    repeats: usize,
+    native_refused: Option<String>,
+    quiet: bool,
+) -> Result<Confirmation, Exit> {
+    if let Some(why) = elsewhere(manifest) {
+        return Ok(Confirmation::Impossible(why));
+    }
+    let stored: Result<Sweep, _> = serde_json::from_value(manifest.sweep.resolved.clone());
+    let Ok(mut sweep) = stored else {
+        return Ok(Confirmation::Impossible("its sweep is none that this version can run".to_owned()));
+    };
+    sweep.run.repeat = u32::try_from(repeats).unwrap_or(u32::MAX);
+    let plan = only(&Plan::new(&sweep), cells);
+    if plan.cells.len() != cells.len() {
+        return Ok(Confirmation::Impossible("its sweep does not give these cells in this version".to_owned()));
+    }
+    let fake = manifest.machines.iter().any(|machine| machine.machine == "fake");
+    let parallel = Parallel { virtual_time: 1, real_time: 1 };
+    let mut source = manifest.sweep.clone();
+    source.resolved = serde_json::to_value(&sweep).map_err(|error| complain(&error))?;
+    let request = Request {
+        sweep: &sweep,
+        plan: &plan,
+        source,
+        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        destination: Destination::Out(folder(dir.path())),
+        choice: Choice { program: program()?, parallel, native_refused, fake },
+        fresh: true,
+        evidence: !manifest.command.iter().any(|word| word == "--no-evidence"),
+        store: store(),
+    };
+    if !quiet {
+        eprintln!("{} cells look worse and are run again, {repeats} times each", cells.len());
+    }
+    let interrupted = watch_signals()?;
+    let mut reporter = Reporter::new(quiet);
+    let finished = execute(&request, &interrupted, &mut |progress| reporter.tell(&progress));
+    reporter.finish();
+    let finished = finished.map_err(|error| complain(&error))?;
+    if finished.interrupted {
+        eprintln!("interrupted: nothing is judged");
+        return Err(Exit::Interrupted);
+    }
+    let (manifest, loaded) = finished
+        .dir
+        .manifest()
+        .and_then(|manifest| Ok((manifest, finished.dir.read()?)))
+        .map_err(|error| complain(&error))?;
+    let again = Baseline::of(&manifest, &loaded.records, &Metric::ALL).map_err(|error| complain(&error))?;
+    Ok(Confirmation::Again(Box::new(again)))
+}
+
+/// Why running cells here would not be running them again, if so.
+fn elsewhere(manifest: &Manifest) -> Option<String> {
+    let (then, now) = (&manifest.host, Host::gather());
+    if then.hostname != now.hostname || then.cpu_model != now.cpu_model || then.cores != now.cores {
+        return Some("the run was made on another host".to_owned());
+    }
+    if then.kernel_release != now.kernel_release || then.kernel_version != now.kernel_version {
+        return Some("the host's kernel is another one than in the run".to_owned());
+    }
+    let digest = Program::this().executable_sha256;
+    (manifest.program.executable_sha256 != digest)
+        .then(|| "the run was made by another build of this program".to_owned())
+}
+
+/// A plan with these cells alone, in its order.
+fn only(plan: &Plan, cells: &[&str]) -> Plan {
+    let chosen: Vec<usize> = plan
+        .cells
+        .iter()
+        .enumerate()
+        .filter(|(_, cell)| cells.contains(&cell.id.to_string().as_str()))
+        .map(|(index, _)| index)
+        .collect();
+    let place = |cell: usize| chosen.iter().position(|&index| index == cell);
+    Plan {
+        cells: chosen.iter().map(|&index| plan.cells[index].clone()).collect(),
+        runs: plan.runs.iter().filter_map(|run| Some(Run { cell: place(run.cell)?, ..*run })).collect(),
+    }
+}
+
+/// A folder within the run's that is not there yet: `confirm`, `confirm-2` and so on.
+fn folder(run: &Path) -> PathBuf {
+    let names = std::iter::once("confirm".to_owned()).chain((2_u64..).map(|number| format!("confirm-{number}")));
+    names.map(|name| run.join(name)).find(|path| !path.exists()).unwrap_or_else(|| run.join("confirm"))
+}

@@ -1,0 +1,335 @@
+//! A baseline: what a run measured, in a file that is small, sorted and good to read in a diff.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::environment::Environment;
+use super::error::GateError;
+use super::metric::Metric;
+use crate::measurement::Outcome;
+use crate::record::{Manifest, Record, RunDir};
+use crate::settings::{Axes, Clock};
+use crate::stats::summarise;
+
+/// The format that this program writes.
+pub const BASELINE_FORMAT: u32 = 1;
+
+/// What a run measured. The same run always gives the same file, byte for byte.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Baseline {
+    /// [`BASELINE_FORMAT`] of the program that wrote it.
+    pub format: u32,
+    /// The sweep's name.
+    pub sweep: String,
+    /// When the run started (UTC).
+    pub started: Timestamp,
+    /// Changes that were accepted, the oldest first.
+    #[serde(default)]
+    pub accepted: Vec<Accepted>,
+    /// Where the figures come from.
+    pub environment: Environment,
+    /// Settings that all cells share, as the sweep set them, by their path.
+    #[serde(default)]
+    pub fixed: BTreeMap<String, serde_json::Value>,
+    /// The cells, in the order of their values on the axes.
+    pub cells: Vec<BaselineCell>,
+}
+
+/// A change that was accepted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// When the run started whose figures were accepted (UTC).
+    pub run: Timestamp,
+    /// Why.
+    pub reason: String,
+}
+
+/// A cell of a baseline: one line of the file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BaselineCell {
+    /// Its id.
+    pub cell: String,
+    /// Where it lies on the axes.
+    pub axes: Axes,
+    /// The worst outcome among its repeats.
+    pub outcome: Outcome,
+    /// Why, for every outcome but `measured`: the most frequent reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The kernel's image, as resolved.
+    pub image: String,
+    /// As `uname -r` says; `None` where no machine came up.
+    pub kernel: Option<String>,
+    /// The clock that measured.
+    pub clock: Clock,
+    /// What ran it: `native`, `guest:tcg`, `guest:kvm` or `fake`; joined by a comma if there are several.
+    pub machine: String,
+    /// The figures of each repeat, by the field of their metric, in the order of the repeats' numbers, which is that of the run.
+    /// `None` where a repeat has none.
+    pub figures: BTreeMap<String, Vec<Option<u64>>>,
+}
+
+impl BaselineCell {
+    /// The figures of a metric by the number of the repeat.
+    pub fn repeats(&self, metric: Metric) -> &[Option<u64>] {
+        self.figures.get(metric.field()).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Baseline {
+    /// What a run measured, with the figures of these metrics. Warm-ups are left out.
+    ///
+    /// # Errors
+    /// If a cell ran on several kernels or clocks.
+    pub fn of(manifest: &Manifest, records: &[Record], metrics: &[Metric]) -> Result<Self, GateError> {
+        let mut repeats: HashMap<&str, Vec<&Record>> = HashMap::new();
+        for record in records.iter().filter(|record| !record.warmup) {
+            repeats.entry(&record.cell).or_default().push(record);
+        }
+        let summaries = summarise(records);
+        let mut seen: HashMap<&str, String> = HashMap::new();
+        let mut cells = Vec::with_capacity(summaries.len());
+        for summary in &summaries {
+            let place =
+                format!("{} ({})", summary.kernel.release.as_deref().unwrap_or(&summary.kernel.image), summary.clock);
+            if let Some(other) = seen.insert(&summary.cell, place.clone()) {
+                let (cell, axes) = (summary.cell.clone(), summary.axes.to_string());
+                return Err(GateError::Ambiguous { cell, axes, where_: format!("{other} and {place}") });
+            }
+            let of_cell = repeats.get(summary.cell.as_str()).map_or(&[][..], Vec::as_slice);
+            let count = of_cell.iter().map(|record| record.repeat as usize + 1).max().unwrap_or(0);
+            let figures = metrics.iter().filter_map(|metric| {
+                let mut figures = vec![None; count];
+                for record in of_cell.iter().filter(|record| record.measurement.outcome == Outcome::Measured) {
+                    figures[record.repeat as usize] = metric.of(&record.measurement);
+                }
+                figures.iter().any(Option::is_some).then(|| (metric.field().to_owned(), figures))
+            });
+            cells.push(BaselineCell {
+                cell: summary.cell.clone(),
+                axes: summary.axes.clone(),
+                outcome: summary.outcome.worst,
+                reason: summary
+                    .reasons
+                    .iter()
+                    .find(|reason| reason.outcome == summary.outcome.worst)
+                    .map(|reason| reason.text.clone()),
+                image: summary.kernel.image.clone(),
+                kernel: summary.kernel.release.clone(),
+                clock: summary.clock,
+                machine: summary.machines.join(", "),
+                figures: figures.collect(),
+            });
+        }
+        let fixed = manifest.sweep.resolved.get("fixed").and_then(serde_json::Value::as_object);
+        Ok(Self {
+            format: BASELINE_FORMAT,
+            sweep: manifest.sweep.name.clone(),
+            started: manifest.started,
+            accepted: Vec::new(),
+            environment: Environment::of(manifest),
+            fixed: fixed.into_iter().flatten().map(|(path, value)| (path.clone(), value.clone())).collect(),
+            cells,
+        })
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, is no baseline, or was written by a newer program.
+    pub fn read(path: &Path) -> Result<Self, GateError> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            format: u32,
+        }
+        let wrong = |why: String| GateError::NotABaseline { path: path.to_owned(), why };
+        let text = std::fs::read(path).map_err(|source| GateError::Read { path: path.to_owned(), source })?;
+        let versioned: Versioned = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+        match versioned.format {
+            BASELINE_FORMAT => serde_json::from_slice(&text).map_err(|error| wrong(error.to_string())),
+            0 => Err(wrong("there is no format 0".to_owned())),
+            found => Err(GateError::NewerFormat { path: path.to_owned(), found }),
+        }
+    }
+
+    /// The file: what all cells share with a line each, then a line for each cell, so that a diff shows which cells changed.
+    ///
+    /// # Errors
+    /// If a value cannot be written as JSON, which is a fault of the program.
+    pub fn text(&self) -> Result<String, GateError> {
+        let head = serde_json::to_value(Self { cells: Vec::new(), ..self.clone() })?;
+        let mut head = head.as_object().cloned().unwrap_or_default();
+        head.remove("cells");
+        let head = serde_json::to_string_pretty(&head)?;
+        let cells: Result<Vec<String>, _> = self.cells.iter().map(serde_json::to_string).collect();
+        let lines: Vec<String> = cells?.into_iter().map(|cell| format!("    {cell}")).collect();
+        let head = head.trim_end_matches('}').trim_end();
+        Ok(format!("{head},\n  \"cells\": [\n{}\n  ]\n}}\n", lines.join(",\n")))
+    }
+
+    /// Takes over the reasons of the baseline that this one replaces, and adds one.
+    ///
+    /// # Errors
+    /// If the figures change and no reason is given.
+    pub fn replacing(mut self, old: Self, reason: Option<&str>, path: &Path) -> Result<Self, GateError> {
+        if reason.is_none() && old.cells != self.cells {
+            return Err(GateError::NoReason { path: path.to_owned() });
+        }
+        self.accepted = old.accepted;
+        Ok(self.accepting(reason))
+    }
+
+    /// Adds a reason, unless it stands there for this run already.
+    #[must_use]
+    pub fn accepting(mut self, reason: Option<&str>) -> Self {
+        if let Some(reason) = reason {
+            let accepted = Accepted { run: self.started, reason: reason.to_owned() };
+            if !self.accepted.contains(&accepted) {
+                self.accepted.push(accepted);
+            }
+        }
+        self
+    }
+
+    /// The cells' metric where none is named: completion, or goodput where no cell has a completion.
+    pub fn usual_metric(&self) -> Metric {
+        let has = |metric: Metric| self.cells.iter().any(|cell| cell.repeats(metric).iter().any(Option::is_some));
+        if !has(Metric::Completion) && has(Metric::Goodput) { Metric::Goodput } else { Metric::Completion }
+    }
+}
+
+/// What lies at a path: the folder of a run, which has come to its end, or a baseline. With the run's manifest.
+///
+/// # Errors
+/// If it is neither, cannot be read, or the run has not come to its end.
+pub fn load(path: &Path) -> Result<(Baseline, Option<(RunDir, Manifest)>), GateError> {
+    if path.is_file() {
+        return Ok((Baseline::read(path)?, None));
+    }
+    let dir = RunDir::open(path)?;
+    let manifest = dir.manifest()?;
+    if manifest.finished.is_none() {
+        return Err(GateError::Unfinished { path: path.to_owned() });
+    }
+    let loaded = dir.read()?;
+    if loaded.records.iter().all(|record| record.warmup) {
+        return Err(GateError::Empty { path: path.to_owned() });
+    }
+    let baseline = Baseline::of(&manifest, &loaded.records, &Metric::ALL)?;
+    Ok((baseline, Some((dir, manifest))))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::path::Path;
+
+    use serde_json::json;
+
+    use super::{Baseline, GateError, Metric};
+    use crate::measurement::{Measurement, Outcome};
+    use crate::record::{Record, example, example_manifest};
+    use crate::settings::{Axes, Clock, Value};
+
+    /// A baseline of cells on the axis `chunk_count`, each with its repeats of the completion.
+    pub(crate) fn of_completions(clock: Clock, cells: &[Vec<u64>]) -> Baseline {
+        let mut records: Vec<Record> = Vec::new();
+        for (cell, completions) in cells.iter().enumerate() {
+            for (repeat, &completion) in completions.iter().enumerate() {
+                let mut record =
+                    example(&format!("{cell:016x}"), u32::try_from(repeat).expect("few"), completion.max(1));
+                record.measurement.completion_ns = Some(completion);
+                record.axes = Axes(vec![("chunk_count".into(), Value::Int(cell as u64 + 1))]);
+                record.clock = clock;
+                record.machine = if clock == Clock::Virtual { "guest:tcg" } else { "native" }.to_owned();
+                records.push(record);
+            }
+        }
+        Baseline::of(&example_manifest("made_up"), &records, &[Metric::Completion, Metric::Goodput])
+            .expect("a baseline")
+    }
+
+    #[test]
+    fn the_file_is_the_same_whatever_the_order_of_the_run_and_survives_reading() {
+        let mut records: Vec<Record> = (0..6)
+            .map(|index| {
+                let mut record = example(&format!("{}", index / 3), index % 3, 1000 + u64::from(index));
+                record.axes = Axes(vec![("chunk_count".into(), Value::Int(u64::from(index / 3)))]);
+                record
+            })
+            .collect();
+        let mut failed = example("0", 3, 1);
+        failed.axes = records[0].axes.clone();
+        failed.measurement = Measurement::without_figures(Outcome::TimedOut, "no echo");
+        records.push(failed);
+        let manifest = example_manifest("smoke");
+        let text = Baseline::of(&manifest, &records, &[Metric::Completion]).expect("made").text().expect("written");
+        records[..6].reverse();
+        let again = Baseline::of(&manifest, &records, &[Metric::Completion]).expect("made");
+        assert_eq!(again.text().expect("written"), text);
+
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("baseline.json");
+        std::fs::write(&path, &text).expect("written");
+        let read = Baseline::read(&path).expect("read");
+        assert_eq!(read, again);
+        assert_eq!(read.cells[0].repeats(Metric::Completion), [Some(1000), Some(1001), Some(1002), None]);
+        assert_eq!((read.cells[0].outcome, read.cells[0].reason.as_deref()), (Outcome::TimedOut, Some("no echo")));
+        assert_eq!(
+            text.lines().filter(|line| line.contains("completion_ns")).count(),
+            2,
+            "a line for each cell:\n{text}"
+        );
+    }
+
+    #[test]
+    fn a_newer_format_and_other_files_are_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("baseline.json");
+        let mut baseline = of_completions(Clock::Virtual, &[vec![1]]);
+        baseline.format = 2;
+        std::fs::write(&path, baseline.text().expect("written")).expect("written");
+        assert!(matches!(Baseline::read(&path), Err(GateError::NewerFormat { found: 2, .. })));
+        for text in ["", "{}", r#"{"format": 1}"#, r#"{"format": 0}"#] {
+            std::fs::write(&path, text).expect("written");
+            assert!(matches!(Baseline::read(&path), Err(GateError::NotABaseline { .. })), "{text}");
+        }
+        assert!(matches!(Baseline::read(Path::new("/nowhere")), Err(GateError::Read { .. })));
+    }
+
+    #[test]
+    fn reasons_are_kept_and_one_is_wanted_for_other_figures() {
+        let old = of_completions(Clock::Virtual, &[vec![1]]).accepting(Some("first"));
+        let same = of_completions(Clock::Virtual, &[vec![1]]);
+        let path = Path::new("b.json");
+        assert_eq!(same.clone().replacing(old.clone(), None, path).expect("nothing changes").accepted.len(), 1);
+        let other = of_completions(Clock::Virtual, &[vec![2]]);
+        assert!(matches!(other.clone().replacing(old.clone(), None, path), Err(GateError::NoReason { .. })));
+        let renewed = other.replacing(old, Some("a faster kernel"), path).expect("a reason");
+        let reasons: Vec<_> = renewed.accepted.iter().map(|accepted| accepted.reason.as_str()).collect();
+        assert_eq!(reasons, ["first", "a faster kernel"]);
+        assert_eq!(renewed.clone().accepting(Some("a faster kernel")), renewed, "once is enough");
+    }
+
+    #[test]
+    fn a_cell_on_two_kernels_is_refused() {
+        let mut records = vec![example("a", 0, 1), example("a", 1, 2)];
+        records[1].kernel.release = Some("7.0".into());
+        let error = Baseline::of(&example_manifest("x"), &records, &[Metric::Completion]).expect_err("two kernels");
+        assert!(error.to_string().contains("7.0 (virtual)"), "{error}");
+    }
+
+    #[test]
+    fn a_stream_without_completion_is_compared_by_its_goodput() {
+        let mut record = example("a", 0, 1);
+        record.measurement.completion_ns = None;
+        let mut manifest = example_manifest("x");
+        manifest.sweep.resolved["fixed"] = json!({"socket.rcvbuf": 1024});
+        let baseline = Baseline::of(&manifest, &[record], &Metric::ALL).expect("made");
+        assert_eq!(baseline.usual_metric(), Metric::Goodput);
+        assert_eq!(baseline.fixed["socket.rcvbuf"], json!(1024));
+        assert_eq!(of_completions(Clock::Real, &[vec![1]]).usual_metric(), Metric::Completion);
+    }
+}

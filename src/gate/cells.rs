@@ -1,0 +1,146 @@
+//! Which cell of one side belongs to which of the other, and which of their figures are compared.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::baseline::{Baseline, BaselineCell};
+use super::metric::Metric;
+use crate::measurement::Outcome;
+use crate::settings::{Axes, Clock};
+use crate::stats::Figures;
+use crate::units::choice;
+
+choice! {
+    /// How cells of two sides are matched.
+    Matching {
+        /// By their id: everything that decides a cell is the same.
+        #[default] Id = "id",
+        /// By their values on the axes: settings that all cells share may differ, and are what is compared.
+        Axes = "axes",
+    }
+}
+
+/// A cell of two sides; at least one has it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Matched<'a> {
+    pub(super) before: Option<&'a BaselineCell>,
+    pub(super) after: Option<&'a BaselineCell>,
+}
+
+/// All cells: those of the second side in its order, then those that only the first side has.
+pub(super) fn matched<'a>(before: &'a Baseline, after: &'a Baseline, matching: Matching) -> Vec<Matched<'a>> {
+    let key = |cell: &BaselineCell| match matching {
+        Matching::Id => cell.cell.clone(),
+        Matching::Axes => place(&cell.axes),
+    };
+    let mut left: HashMap<String, &BaselineCell> = before.cells.iter().map(|cell| (key(cell), cell)).collect();
+    let mut all: Vec<Matched<'_>> =
+        after.cells.iter().map(|cell| Matched { before: left.remove(&key(cell)), after: Some(cell) }).collect();
+    let gone = before.cells.iter().filter(|cell| left.contains_key(&key(cell)));
+    all.extend(gone.map(|cell| Matched { before: Some(cell), after: None }));
+    all
+}
+
+/// Where a cell lies, whatever the order of its axes.
+fn place(axes: &Axes) -> String {
+    let mut values: Vec<String> = axes.0.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
+    values.sort_unstable();
+    values.join("\n")
+}
+
+impl Matched<'_> {
+    /// The side that says what cell it is.
+    fn known(&self) -> Option<&BaselineCell> {
+        self.after.or(self.before)
+    }
+
+    pub(super) fn axes(&self) -> Axes {
+        self.known().map(|cell| cell.axes.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn id(&self) -> String {
+        self.known().map(|cell| cell.cell.clone()).unwrap_or_default()
+    }
+
+    /// Whether both sides measured in virtual time, so that figures are compared as they are.
+    pub(super) fn exact(&self) -> bool {
+        [self.before, self.after].into_iter().flatten().all(|cell| cell.clock == Clock::Virtual)
+    }
+
+    /// The figures of both sides. In virtual time the same repeats of both: each repeat begins at a moment of its own, and another
+    /// one is another measurement.
+    pub(super) fn sides(&self, metric: Metric) -> (Option<Side>, Option<Side>) {
+        let common = |index: usize| {
+            let has = |cell: &BaselineCell| cell.repeats(metric).get(index).copied().flatten().is_some();
+            !self.exact() || self.before.zip(self.after).is_none_or(|(before, after)| has(before) && has(after))
+        };
+        let side = |cell: &BaselineCell| {
+            let figures = cell.repeats(metric).iter().enumerate();
+            let figures: Vec<u64> =
+                figures.filter(|(index, _)| common(*index)).filter_map(|(_, figure)| *figure).collect();
+            Side {
+                outcome: cell.outcome,
+                reason: cell.reason.clone(),
+                median: Figures::of(figures.clone()).map(|figures| figures.median),
+                repeats: cell.repeats(metric).len(),
+                measured: cell.repeats(metric).iter().flatten().count(),
+                figures,
+            }
+        };
+        (self.before.map(side), self.after.map(side))
+    }
+}
+
+/// One side of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Side {
+    /// The worst outcome among its repeats.
+    pub outcome: Outcome,
+    /// Why, for every outcome but `measured`.
+    pub reason: Option<String>,
+    /// The median of the figures.
+    pub median: Option<u64>,
+    /// All repeats.
+    pub repeats: usize,
+    /// Repeats that have a figure.
+    pub measured: usize,
+    /// The figures that are compared, in the order of the run.
+    pub figures: Vec<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Matching, matched};
+    use crate::gate::baseline::tests::of_completions;
+    use crate::gate::metric::Metric;
+    use crate::settings::Clock;
+
+    #[test]
+    fn cells_of_either_side_alone_are_kept() {
+        let before = of_completions(Clock::Real, &[vec![1], vec![2], vec![3]]);
+        let mut after = before.clone();
+        after.cells.remove(0);
+        after.cells[1].cell = "new".into();
+        let both = |matching| {
+            let found = matched(&before, &after, matching);
+            found.iter().map(|cell| (cell.before.is_some(), cell.after.is_some())).collect::<Vec<_>>()
+        };
+        assert_eq!(both(Matching::Id), [(true, true), (false, true), (true, false), (true, false)]);
+        assert_eq!(both(Matching::Axes), [(true, true), (true, true), (true, false)]);
+    }
+
+    #[test]
+    fn in_virtual_time_the_same_repeats_are_compared() {
+        for (clock, compared) in [(Clock::Virtual, vec![10, 30]), (Clock::Real, vec![10, 20, 30])] {
+            let before = of_completions(clock, &[vec![10, 20, 30]]);
+            let mut after = of_completions(clock, &[vec![11, 21, 31, 41]]);
+            after.cells[0].figures.get_mut("completion_ns").expect("figures")[1] = None;
+            let cells = matched(&before, &after, Matching::Id);
+            let (first, second) = cells[0].sides(Metric::Completion);
+            assert_eq!(first.expect("there").figures, compared);
+            let second = second.expect("there");
+            assert_eq!((second.repeats, second.measured), (4, 3));
+        }
+    }
+}

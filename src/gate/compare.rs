@@ -1,0 +1,181 @@
+//! Two runs beside each other, for a person who explores: what changed, and how sure that is.
+
+use serde::Serialize;
+
+use super::baseline::Baseline;
+use super::cells::{Matching, Side, matched};
+use super::environment::{Difference as EnvironmentDifference, differences};
+use super::error::GateError;
+use super::judge::metric_of;
+use super::metric::{Metric, Worse};
+use crate::settings::Axes;
+use crate::stats::{MannWhitney, Ratio, benjamini_hochberg, mann_whitney, minimum_p, ratio};
+use crate::units::choice;
+
+/// The expected share of wrong findings among those of a comparison.
+const LEVEL: f64 = 0.05;
+/// The confidence of intervals.
+const CONFIDENCE: f64 = 0.95;
+
+choice! {
+    /// What a comparison says of a cell.
+    Difference {
+        /// In real time: none was found, which does not say that there is none. In virtual time: there is none.
+        #[default] None = "no difference",
+        /// The second side is worse.
+        Worse = "worse",
+        /// The second side is better.
+        Better = "better",
+        /// So few repeats that no difference could have been found.
+        TooFew = "too few repeats",
+        /// One side has no figures.
+        NoFigures = "no figures",
+        /// Only the first side has it.
+        OnlyFirst = "only in the first",
+        /// Only the second side has it.
+        OnlySecond = "only in the second",
+    }
+}
+
+/// A cell of both sides.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Compared {
+    /// Its id on the second side, or on the first if only that has it.
+    pub cell: String,
+    /// Where it lies on the axes.
+    pub axes: Axes,
+    /// Whether both sides were measured in virtual time and compared as they are.
+    pub exact: bool,
+    /// The first side.
+    pub first: Option<Side>,
+    /// The second side.
+    pub second: Option<Side>,
+    /// The second side over the first.
+    pub ratio: Option<Ratio>,
+    /// The test, in real time.
+    pub test: Option<MannWhitney>,
+    /// Its p, corrected for all cells (Benjamini and Hochberg).
+    pub adjusted_p: Option<f64>,
+    /// What it says.
+    pub difference: Difference,
+}
+
+/// Two runs beside each other.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The sweeps' names.
+    pub sweeps: [String; 2],
+    /// What is compared.
+    pub metric: Metric,
+    /// What differs between the places where both sides were measured.
+    pub differences: Vec<EnvironmentDifference>,
+    /// The cells.
+    pub cells: Vec<Compared>,
+}
+
+impl Comparison {
+    /// Compares two sides.
+    ///
+    /// # Errors
+    /// If no cell has the figures that are to be compared.
+    pub fn new(
+        first: &Baseline,
+        second: &Baseline,
+        metric: Option<Metric>,
+        matching: Matching,
+    ) -> Result<Self, GateError> {
+        let metric = metric_of(metric, first, second)?;
+        let matched = matched(first, second, matching);
+        // Nothing is refused to a person who looks.
+        let differences = differences(first, second, &matched, &super::environment::Aspect::REFUSED.into());
+        let mut cells: Vec<Compared> = matched
+            .iter()
+            .map(|matched| {
+                let (first, second) = matched.sides(metric);
+                let exact = matched.exact();
+                let figures =
+                    first.as_ref().zip(second.as_ref()).map(|(first, second)| (&first.figures, &second.figures));
+                let test = figures.filter(|_| !exact).and_then(|(first, second)| mann_whitney(first, second));
+                let ratio = figures.and_then(|(first, second)| ratio(first, second, CONFIDENCE));
+                Compared {
+                    cell: matched.id(),
+                    axes: matched.axes(),
+                    exact,
+                    ratio: ratio.map(|ratio| if exact { Ratio { interval: None, ..ratio } } else { ratio }),
+                    test,
+                    adjusted_p: None,
+                    difference: Difference::default(),
+                    first,
+                    second,
+                }
+            })
+            .collect();
+        let tested: Vec<&mut Compared> = cells.iter_mut().filter(|cell| cell.test.is_some()).collect();
+        let values: Vec<f64> = tested.iter().filter_map(|cell| cell.test).map(|test| test.p).collect();
+        let corrected = benjamini_hochberg(&values);
+        tested.into_iter().zip(corrected).for_each(|(cell, p)| cell.adjusted_p = Some(p));
+        for cell in &mut cells {
+            cell.difference = cell.says(metric);
+        }
+        Ok(Self { sweeps: [first.sweep.clone(), second.sweep.clone()], metric, differences, cells })
+    }
+}
+
+impl Compared {
+    fn says(&self, metric: Metric) -> Difference {
+        let (first, second) = match (&self.first, &self.second) {
+            (Some(first), Some(second)) => (first, second),
+            (Some(_), None) => return Difference::OnlyFirst,
+            _ => return Difference::OnlySecond,
+        };
+        let Some((before, after)) = first.median.zip(second.median) else { return Difference::NoFigures };
+        let more = match after.cmp(&before) {
+            std::cmp::Ordering::Equal => return Difference::None,
+            order => order.is_gt(),
+        };
+        let found = if self.exact { true } else { self.adjusted_p.is_some_and(|p| p <= LEVEL) };
+        if found {
+            return if more == (metric.worse() == Worse::Up) { Difference::Worse } else { Difference::Better };
+        }
+        let hopeless = minimum_p(first.figures.len(), second.figures.len()) > LEVEL;
+        if hopeless { Difference::TooFew } else { Difference::None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Comparison, Difference};
+    use crate::gate::baseline::tests::of_completions;
+    use crate::gate::cells::Matching;
+    use crate::gate::metric::Metric;
+    use crate::settings::Clock;
+
+    fn of(clock: Clock, first: &[Vec<u64>], second: &[Vec<u64>], metric: Metric) -> Vec<Difference> {
+        let (first, second) = (of_completions(clock, first), of_completions(clock, second));
+        let found = Comparison::new(&first, &second, Some(metric), Matching::Id).expect("compared");
+        found.cells.iter().map(|cell| cell.difference).collect()
+    }
+
+    #[test]
+    fn each_cell_says_what_it_can() {
+        let first = [vec![100, 101, 102, 103, 104], vec![100, 120, 140, 160, 180], vec![100, 101], vec![1]];
+        let second = [vec![200, 201, 202, 203, 204], vec![101, 121, 141, 161, 181], vec![200, 201]];
+        assert_eq!(
+            of(Clock::Real, &first, &second, Metric::Completion),
+            [Difference::Worse, Difference::None, Difference::TooFew, Difference::OnlyFirst]
+        );
+        assert_eq!(
+            of(Clock::Real, &first[..1], &second[..1], Metric::Goodput),
+            [Difference::Worse],
+            "slower is less goodput"
+        );
+    }
+
+    #[test]
+    fn virtual_time_is_exact() {
+        assert_eq!(
+            of(Clock::Virtual, &[vec![1000], vec![5]], &[vec![999], vec![5]], Metric::Completion),
+            [Difference::Better, Difference::None]
+        );
+    }
+}

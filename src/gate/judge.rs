@@ -1,0 +1,440 @@
+//! The verdict on a run, and on each of its cells.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+
+use super::baseline::Baseline;
+use super::cells::{Matched, Matching, Side, matched};
+use super::environment::{Aspect, Difference, differences};
+use super::error::GateError;
+use super::look::{Look, look};
+use super::metric::Metric;
+use super::rules::{Rules, Size};
+use crate::measurement::Outcome;
+use crate::settings::Axes;
+use crate::stats::{MannWhitney, Ratio, Shape, holm, mann_whitney, minimum_p, ratio, repeats_needed};
+use crate::units::choice;
+
+/// The confidence of intervals that are shown beside a change.
+const CONFIDENCE: f64 = 0.95;
+
+choice! {
+    /// What is to be said of a cell.
+    Verdict {
+        /// No change that counts.
+        #[default] Unchanged = "unchanged",
+        /// It became worse.
+        Regressed = "regressed",
+        /// It became better.
+        Improved = "improved",
+        /// It looked worse, and was not when it was run again.
+        NotConfirmed = "not-confirmed",
+        /// Too few repeats: no change, however large, could have been significant.
+        Underpowered = "underpowered",
+        /// Neither side has figures, for the same reason.
+        WithoutFigures = "without-figures",
+        /// The baseline has it and the run does not, or could not do it.
+        Missing = "missing",
+        /// The run has it and the baseline does not.
+        New = "new",
+        /// Not judged, because of the reasons told for the whole run.
+        Withheld = "withheld",
+    }
+}
+
+choice! {
+    /// What is to be said of the run.
+    Overall {
+        /// No regression, and nothing that kept the gate from telling.
+        #[default] Passed = "passed",
+        /// At least one cell became worse.
+        Regression = "regression",
+        /// It could not be judged, or not all of it.
+        NotJudged = "not-judged",
+    }
+}
+
+/// A cell, judged.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judged {
+    /// Its id: the run's, or the baseline's if the run does not have it.
+    pub cell: String,
+    /// Where it lies on the axes.
+    pub axes: Axes,
+    /// Whether both sides were measured in virtual time and compared as they are.
+    pub exact: bool,
+    /// The baseline's side.
+    pub before: Option<Side>,
+    /// The run's side.
+    pub after: Option<Side>,
+    /// The run's median over the baseline's, with an interval.
+    pub ratio: Option<Ratio>,
+    /// The test of both sides, in real time.
+    pub test: Option<MannWhitney>,
+    /// Its p, corrected for all cells (Holm).
+    pub adjusted_p: Option<f64>,
+    /// The smallest p that so many repeats can reach.
+    pub minimum_p: Option<f64>,
+    /// What is to be said.
+    pub verdict: Verdict,
+    /// Why, or what else is to be known, in words.
+    pub notes: Vec<String>,
+    /// The side that was measured again to confirm a regression.
+    pub again: Option<Side>,
+}
+
+/// A run, judged.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judgement {
+    /// The sweep.
+    pub sweep: String,
+    /// What was compared.
+    pub metric: Metric,
+    /// The share by which a median may worsen.
+    pub max_regression: f64,
+    /// The least change that counts in real time, in the metric's unit.
+    pub floor: u64,
+    /// The probability of a significant change anywhere among cells that did not change.
+    pub alpha: f64,
+    /// Cells tested together in real time.
+    pub tests: usize,
+    /// What differs between the places where both sides were measured.
+    pub differences: Vec<Difference>,
+    /// The look at the run's halves; `None` where nothing was measured in real time.
+    pub look: Option<Look>,
+    /// Why nothing is judged; empty where it is.
+    pub withheld: Vec<String>,
+    /// The cells.
+    pub cells: Vec<Judged>,
+    #[serde(skip)]
+    rules: Rules,
+}
+
+/// The metric that both sides can be compared by.
+pub(super) fn metric_of(rules: Option<Metric>, before: &Baseline, after: &Baseline) -> Result<Metric, GateError> {
+    let metric = rules.unwrap_or_else(|| after.usual_metric());
+    let has = |side: &Baseline| side.cells.iter().any(|cell| cell.figures.contains_key(metric.field()));
+    // A side on which nothing at all was measured lacks every metric, and its outcomes are what is to be told.
+    let measured = |side: &Baseline| side.cells.iter().any(|cell| !cell.figures.is_empty());
+    let lacks: Vec<&str> = [("the baseline", before), ("the run", after)]
+        .into_iter()
+        .filter(|(_, side)| measured(side) && !has(side))
+        .map(|(name, _)| name)
+        .collect();
+    if lacks.is_empty() {
+        return Ok(metric);
+    }
+    Err(GateError::NoFigures { metric, which: format!("{} has none", lacks.join(" and ")) })
+}
+
+impl Judgement {
+    /// Judges a run against a baseline. In real time a regression is still to be confirmed, see [`Judgement::suspects`].
+    ///
+    /// # Errors
+    /// If no cell has the figures that are to be compared.
+    pub fn new(before: &Baseline, after: &Baseline, rules: &Rules) -> Result<Self, GateError> {
+        let metric = metric_of(rules.metric, before, after)?;
+        let matched = matched(before, after, rules.matching);
+        let differences = differences(before, after, &matched, &rules.allow);
+        let look = look(after, metric, rules);
+        let mut withheld: Vec<String> = differences
+            .iter()
+            .filter(|difference| difference.refused)
+            .map(|difference| format!("{} (--allow {})", difference.text, difference.aspect))
+            .collect();
+        if let Some(found) = look.as_ref().filter(|found| found.alarm) {
+            withheld.push(alarm(found));
+        }
+        let mut cells: Vec<Judged> = matched.iter().map(|matched| compared(matched, metric)).collect();
+        let tests = correct(&mut cells);
+        for cell in &mut cells {
+            cell.judge(metric, rules, tests);
+        }
+        if !withheld.is_empty() {
+            cells.iter_mut().filter(|cell| cell.verdict != Verdict::Missing && cell.verdict != Verdict::New).for_each(
+                |cell| {
+                    cell.verdict = Verdict::Withheld;
+                    cell.notes.clear();
+                },
+            );
+        }
+        Ok(Self {
+            sweep: after.sweep.clone(),
+            metric,
+            max_regression: rules.max_regression,
+            floor: rules.floor.unwrap_or(metric.floor()),
+            alpha: rules.alpha,
+            tests,
+            differences,
+            look,
+            withheld,
+            cells,
+            rules: rules.clone(),
+        })
+    }
+
+    /// What is to be said of the run.
+    pub fn overall(&self) -> Overall {
+        let any = |verdicts: &[Verdict]| self.cells.iter().any(|cell| verdicts.contains(&cell.verdict));
+        let missing = any(&[Verdict::Missing, Verdict::New]) && !self.rules.allow.contains(&Aspect::Cells);
+        if !self.withheld.is_empty() {
+            Overall::NotJudged
+        } else if any(&[Verdict::Regressed]) {
+            Overall::Regression
+        } else if missing || any(&[Verdict::Underpowered]) || !self.cells.iter().any(|cell| cell.before.is_some()) {
+            Overall::NotJudged
+        } else {
+            Overall::Passed
+        }
+    }
+
+    /// Cells of that verdict.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.cells.iter().filter(|cell| cell.verdict == verdict).count()
+    }
+
+    /// Ids of the cells that look worse in real time, and are to be run again before that is believed. In virtual time they would
+    /// give the same figures again.
+    pub fn suspects(&self) -> Vec<&str> {
+        let suspects = self.cells.iter().filter(|cell| cell.verdict == Verdict::Regressed && !cell.exact);
+        suspects.map(|cell| cell.cell.as_str()).collect()
+    }
+
+    /// How many repeats of each suspect can confirm it: as many as the run had, and enough to be significant among the suspects.
+    pub fn repeats_to_confirm(&self) -> usize {
+        let suspects = self.suspects();
+        let level = self.alpha / crate::stats::count(suspects.len().max(1));
+        let of_cell = |cell: &Judged| {
+            let (before, after) = (cell.before.as_ref()?, cell.after.as_ref()?);
+            Some(after.repeats.max(repeats_needed(before.measured.max(1), level).unwrap_or(after.repeats)))
+        };
+        let of_suspects = self.cells.iter().filter(|cell| suspects.contains(&cell.cell.as_str())).filter_map(of_cell);
+        of_suspects.max().unwrap_or(1)
+    }
+
+    /// Takes in the suspects' new measurements, `again`. A regression stands where they alone show it against the baseline, by the same
+    /// rules over the suspects.
+    pub fn confirm(&mut self, before: &Baseline, again: &Baseline) {
+        let suspects: Vec<String> = self.suspects().into_iter().map(str::to_owned).collect();
+        let rules = self.rules.clone();
+        let matched: HashMap<String, Matched<'_>> =
+            matched(before, again, rules.matching).into_iter().map(|cell| (cell.id(), cell)).collect();
+        let mut fresh: Vec<Judged> =
+            suspects.iter().filter_map(|id| matched.get(id)).map(|matched| compared(matched, self.metric)).collect();
+        let tests = correct(&mut fresh);
+        for cell in &mut fresh {
+            cell.judge(self.metric, &rules, tests);
+        }
+        let fresh: BTreeMap<String, Judged> = fresh.into_iter().map(|cell| (cell.cell.clone(), cell)).collect();
+        for cell in self.cells.iter_mut().filter(|cell| suspects.contains(&cell.cell)) {
+            let Some(found) = fresh.get(&cell.cell) else {
+                cell.notes.push("was not run again".to_owned());
+                continue;
+            };
+            cell.again.clone_from(&found.after);
+            let median = found.after.as_ref().and_then(|side| side.median).map(|median| self.metric.show(median));
+            let outcome =
+                found.after.as_ref().filter(|side| side.outcome != Outcome::Measured).map(|side| side.outcome);
+            let shown = match (median, outcome) {
+                (Some(median), None) => median,
+                (Some(median), Some(outcome)) => format!("{outcome}, and {median} where measured"),
+                (None, Some(outcome)) => outcome.to_string(),
+                (None, None) => "no figures".to_owned(),
+            };
+            if found.verdict == Verdict::Regressed {
+                cell.notes.push(format!("confirmed by running it again: {shown}"));
+            } else {
+                cell.verdict = Verdict::NotConfirmed;
+                cell.notes
+                    .push(format!("looked worse, and running it again does not show it by the same rules: {shown}"));
+            }
+        }
+    }
+
+    /// Says of each suspect why it was not run again. It stays a regression.
+    pub fn unconfirmed(&mut self, why: &str) {
+        let suspects = self.cells.iter_mut().filter(|cell| cell.verdict == Verdict::Regressed && !cell.exact);
+        suspects.for_each(|cell| cell.notes.push(format!("not run again: {why}")));
+    }
+}
+
+/// The A/A look's alarm in words.
+fn alarm(look: &Look) -> String {
+    if look.changed.is_empty() {
+        let ratio = look.ratio.map_or_else(String::new, |ratio| format!(", by {}", super::words::change(ratio)));
+        return format!(
+            "the machine changed while it measured: of {} cells {} have more in the second half of the run and {} less{ratio} \
+             in the middle; run the sweep again on a quiet machine",
+            look.cells, look.slower, look.faster
+        );
+    }
+    format!(
+        "the machine changed while it measured: the first and the second half of the run differ for {}; run the sweep again on a \
+         quiet machine, or with more repeats if these cells have two modes",
+        look.changed.join("; ")
+    )
+}
+
+/// The figures of a cell beside each other, not judged yet.
+fn compared(matched: &Matched<'_>, metric: Metric) -> Judged {
+    let (before, after) = matched.sides(metric);
+    let exact = matched.exact();
+    let figures = before.as_ref().zip(after.as_ref()).map(|(before, after)| (&before.figures, &after.figures));
+    let test = figures.filter(|_| !exact).and_then(|(before, after)| mann_whitney(before, after));
+    let smallest = test.and(figures).map(|(before, after)| minimum_p(before.len(), after.len()));
+    let ratio = figures.and_then(|(before, after)| ratio(before, after, CONFIDENCE));
+    Judged {
+        cell: matched.id(),
+        axes: matched.axes(),
+        exact,
+        // An interval is about chance, which virtual time does not have.
+        ratio: ratio.map(|ratio| if exact { Ratio { interval: None, ..ratio } } else { ratio }),
+        test,
+        adjusted_p: None,
+        minimum_p: smallest,
+        verdict: Verdict::default(),
+        notes: Vec::new(),
+        before,
+        after,
+        again: None,
+    }
+}
+
+/// Corrects the tests of all cells for each other, and says how many there are.
+fn correct(cells: &mut [Judged]) -> usize {
+    let tested: Vec<&mut Judged> = cells.iter_mut().filter(|cell| cell.test.is_some()).collect();
+    let corrected = holm(&tested.iter().filter_map(|cell| cell.test).map(|test| test.p).collect::<Vec<_>>());
+    let tests = tested.len();
+    tested.into_iter().zip(corrected).for_each(|(cell, p)| cell.adjusted_p = Some(p));
+    tests
+}
+
+/// Whether an outcome is worse than another. A skipped cell was not tried; and where datagrams are lost by chance, which repeats are
+/// incomplete is chance too: what is compared then is the others, as long as there are any.
+fn rank(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::Measured | Outcome::Skipped | Outcome::Incomplete => 0,
+        Outcome::Invalid => 1,
+        Outcome::TimedOut => 2,
+        Outcome::Failed => 3,
+    }
+}
+
+impl Judged {
+    /// Judges a compared and corrected cell among so many tests.
+    fn judge(&mut self, metric: Metric, rules: &Rules, tests: usize) {
+        let (verdict, note) = self.by_outcome().unwrap_or_else(|| self.by_figures(metric, rules, tests));
+        self.verdict = verdict;
+        self.notes.extend(note);
+        if let Some(after) = self.after.as_ref().filter(|_| !self.exact) {
+            self.notes.extend(Shape::of(&after.figures).notes(&|figure| metric.show(figure)));
+        }
+    }
+
+    /// The verdict where the outcomes alone give it.
+    fn by_outcome(&self) -> Option<(Verdict, Option<String>)> {
+        let (before, after) = match (&self.before, &self.after) {
+            (Some(before), Some(after)) => (before, after),
+            (Some(_), None) => return Some((Verdict::Missing, Some("the run does not have it".to_owned()))),
+            _ => return Some((Verdict::New, Some("the baseline does not have it".to_owned()))),
+        };
+        let why = |side: &Side| {
+            let reason = side.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+            format!("{}{reason}", side.outcome)
+        };
+        let skipped = |side: &Side| side.outcome == Outcome::Skipped && side.measured == 0;
+        match (skipped(before), skipped(after)) {
+            (true, true) => return Some((Verdict::WithoutFigures, Some(why(after)))),
+            (false, true) => {
+                return Some((Verdict::Missing, Some(format!("this run could not do it, {}", why(after)))));
+            }
+            (true, false) => return Some((Verdict::New, Some("the baseline's run could not do it".to_owned()))),
+            (false, false) => {}
+        }
+        let (was, is) = (rank(before.outcome), rank(after.outcome));
+        if is > was || (before.measured > 0 && after.measured == 0) {
+            return Some((Verdict::Regressed, Some(format!("was {}, is {}", before.outcome, why(after)))));
+        }
+        if is < was || (before.measured == 0 && after.measured > 0) {
+            return Some((Verdict::Improved, Some(format!("was {}, is {}", why(before), after.outcome))));
+        }
+        let nothing = before.figures.is_empty() || after.figures.is_empty();
+        match (nothing, before.measured == 0 && after.measured == 0) {
+            (true, true) => Some((Verdict::WithoutFigures, Some(why(after)))),
+            (true, false) => Some((Verdict::Underpowered, Some("the two sides have no repeat in common".to_owned()))),
+            (false, _) => None,
+        }
+    }
+
+    /// The verdict on two sides with figures.
+    fn by_figures(&self, metric: Metric, rules: &Rules, tests: usize) -> (Verdict, Option<String>) {
+        let medians =
+            self.before.as_ref().and_then(|side| side.median).zip(self.after.as_ref().and_then(|side| side.median));
+        let Some((before, after)) = medians else { return (Verdict::WithoutFigures, None) };
+        let size = rules.size(metric, before, after, self.exact);
+        let by_size = match size {
+            Size::Worse => Verdict::Regressed,
+            Size::Better => Verdict::Improved,
+            Size::Small => Verdict::Unchanged,
+        };
+        if self.exact {
+            return (by_size, None);
+        }
+        if self.adjusted_p.is_some_and(|p| p <= rules.alpha) {
+            return (by_size, None);
+        }
+        let level = rules.alpha / crate::stats::count(tests.max(1));
+        let same =
+            |side: &Option<Side>| side.as_ref().is_some_and(|side| side.figures.iter().all(|&figure| figure == before));
+        if self.minimum_p.is_some_and(|smallest| smallest > level) && !(same(&self.before) && same(&self.after)) {
+            return (Verdict::Underpowered, Some(self.too_few(level, tests)));
+        }
+        (Verdict::Unchanged, (size == Size::Worse).then(|| "within what the repeats vary by".to_owned()))
+    }
+
+    /// Why so many repeats tell nothing, and how many would.
+    fn too_few(&self, level: f64, tests: usize) -> String {
+        let count = |side: &Option<Side>| side.as_ref().map_or(0, |side| side.figures.len());
+        let (before, after) = (count(&self.before), count(&self.after));
+        let both = (1..=1000).find(|&count| minimum_p(count, count) <= level).unwrap_or(1000);
+        let run = match repeats_needed(before, level) {
+            Some(run) if run < both => format!(", or {run} of the run"),
+            _ => String::new(),
+        };
+        let baseline = match repeats_needed(after, level) {
+            Some(baseline) if baseline < 200 => format!(", or {baseline} of the baseline"),
+            _ => String::new(),
+        };
+        let among = if tests == 1 { String::new() } else { format!(" among {tests} cells") };
+        format!(
+            "{before} repeats against {after} can reach p = {}, and {}{among} is needed: {both} of each would do{run}{baseline}",
+            Significant(self.minimum_p.unwrap_or(1.0)),
+            Significant(level)
+        )
+    }
+}
+
+/// A probability with two significant digits.
+struct Significant(f64);
+
+impl std::fmt::Display for Significant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&super::words::probability(self.0))
+    }
+}
+
+impl Judgement {
+    /// Whether cells were matched by their place on the axes.
+    pub(super) fn by_axes(&self) -> bool {
+        self.rules.matching == Matching::Axes
+    }
+
+    /// Whether anything was measured in real time.
+    pub(super) fn any_real(&self) -> bool {
+        self.cells.iter().any(|cell| !cell.exact)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,228 @@
+use super::{Judgement, Overall, Verdict};
+use crate::gate::baseline::Baseline;
+use crate::gate::baseline::tests::of_completions;
+use crate::gate::cells::Matching;
+use crate::gate::environment::Aspect;
+use crate::gate::error::GateError;
+use crate::gate::metric::Metric;
+use crate::gate::rules::Rules;
+use crate::measurement::Outcome;
+use crate::settings::Clock;
+
+/// So many repeats around a completion, from 1 % below it to 1 % above, in an order without a trend.
+fn around(centre: u64, count: u64) -> Vec<u64> {
+    (0..count).map(|i| centre - centre / 100 + centre / 50 * ((i * 7 + 3) % count) / count + i).collect()
+}
+
+fn judge(before: &Baseline, after: &Baseline) -> Judgement {
+    Judgement::new(before, after, &Rules::default()).expect("judged")
+}
+
+fn real(cells: &[Vec<u64>]) -> Baseline {
+    of_completions(Clock::Real, cells)
+}
+
+#[test]
+fn a_real_regression_among_forty_cells_is_found_and_is_the_only_one() {
+    let cells: Vec<Vec<u64>> = (1..=40).map(|cell| around(cell * 1_000_000, 8)).collect();
+    let mut slower = cells.clone();
+    slower[7] = around(8_800_000, 8);
+    let judged = judge(&real(&cells), &real(&slower));
+    assert_eq!(judged.overall(), Overall::Regression);
+    assert_eq!((judged.count(Verdict::Regressed), judged.count(Verdict::Unchanged)), (1, 39));
+    assert_eq!(judged.cells[7].verdict, Verdict::Regressed);
+    assert_eq!(judged.suspects(), [judged.cells[7].cell.as_str()]);
+    let reverse = judge(&real(&slower), &real(&cells));
+    assert_eq!((reverse.overall(), reverse.cells[7].verdict), (Overall::Passed, Verdict::Improved));
+}
+
+#[test]
+fn too_few_repeats_never_pass() {
+    // Six against six fully separated reach p = 0.0022, and 0.002 is wanted: no pass, and no regression.
+    let rules = Rules { alpha: 0.002, ..Rules::default() };
+    let (fast, slow) = (real(&[around(1_000_000, 6)]), real(&[around(2_000_000, 6)]));
+    let judged = Judgement::new(&fast, &slow, &rules).expect("judged");
+    assert_eq!((judged.overall(), judged.cells[0].verdict), (Overall::NotJudged, Verdict::Underpowered));
+    assert!(
+        judged.cells[0].notes[0].contains("6 repeats against 6 can reach p = 0.0022"),
+        "{:?}",
+        judged.cells[0].notes
+    );
+    assert!(judged.cells[0].notes[0].contains("7 of each would do"), "{:?}", judged.cells[0].notes);
+    let level = Rules { alpha: 0.0022, ..Rules::default() };
+    assert_eq!(Judgement::new(&fast, &slow, &level).expect("judged").overall(), Overall::Regression);
+    // The same figures on both sides are underpowered too: they might differ and would not show it.
+    assert_eq!(Judgement::new(&fast, &fast, &rules).expect("judged").overall(), Overall::NotJudged);
+}
+
+#[test]
+fn figures_without_any_variation_need_no_test() {
+    let constant = real(&[vec![1_000_000; 2]]);
+    assert_eq!(judge(&constant, &constant).overall(), Overall::Passed);
+    let other = real(&[vec![2_000_000; 2]]);
+    assert_eq!(judge(&constant, &other).cells[0].verdict, Verdict::Underpowered);
+}
+
+#[test]
+fn a_change_within_the_noise_or_below_the_floor_passes() {
+    // +3.3 % with an interval across 0.
+    let noisy: Vec<u64> = vec![900_000, 950_000, 1_000_000, 1_050_000, 1_100_000, 1_150_000, 980_000, 1_020_000];
+    let shifted: Vec<u64> = noisy.iter().map(|figure| figure * 1033 / 1000).collect();
+    let judged = judge(&real(std::slice::from_ref(&noisy)), &real(&[shifted]));
+    let interval = judged.cells[0].ratio.expect("a ratio").interval.expect("an interval");
+    assert!(interval.low < 1.0 && interval.high.expect("an end") > 1.0);
+    assert_eq!(judged.overall(), Overall::Passed);
+    // Significant and +50 %, and a few microseconds.
+    let judged = judge(&real(&[around(10_000, 8)]), &real(&[around(15_000, 8)]));
+    assert!(judged.cells[0].adjusted_p.expect("a p") < 0.001);
+    assert_eq!(judged.cells[0].verdict, Verdict::Unchanged);
+    // Large, and within what the repeats vary by: said, and passed.
+    let wide: Vec<u64> = (0..8).map(|i| 1_000_000 + ((i * 3) % 8) * 500_000).collect();
+    let wider: Vec<u64> = wide.iter().map(|figure| figure + 400_000).collect();
+    let judged = judge(&real(&[wide]), &real(&[wider]));
+    assert_eq!(judged.cells[0].verdict, Verdict::Unchanged);
+    assert!(judged.cells[0].notes.iter().any(|note| note.contains("within what the repeats vary by")));
+}
+
+#[test]
+fn throughput_down_is_a_regression() {
+    let (fast, slow) = (real(&[around(1_000_000, 8)]), real(&[around(2_000_000, 8)]));
+    let rules = Rules { metric: Some(Metric::Goodput), floor: Some(0), ..Rules::default() };
+    let judged = Judgement::new(&fast, &slow, &rules).expect("judged");
+    assert_eq!(judged.cells[0].verdict, Verdict::Regressed, "half the goodput");
+    assert_eq!(Judgement::new(&slow, &fast, &rules).expect("judged").cells[0].verdict, Verdict::Improved);
+}
+
+#[test]
+fn in_virtual_time_the_share_alone_decides_with_one_repeat() {
+    let of = |completion| of_completions(Clock::Virtual, &[vec![completion]]);
+    let rules = Rules { max_regression: 0.0005, ..Rules::default() };
+    let verdict = |after| Judgement::new(&of(1_000_000), &of(after), &rules).expect("judged").cells[0].verdict;
+    assert_eq!(verdict(1_001_000), Verdict::Regressed, "one part in a thousand");
+    assert_eq!(verdict(999_000), Verdict::Improved);
+    assert_eq!((verdict(1_000_000), verdict(1_000_400)), (Verdict::Unchanged, Verdict::Unchanged));
+    let judged = judge(&of(1_000_000), &of(1_200_000));
+    assert_eq!((judged.overall(), judged.tests, judged.suspects().len()), (Overall::Regression, 0, 0));
+    assert_eq!(judge(&of(0), &of(0)).overall(), Overall::Passed);
+    assert_eq!(judge(&of(0), &of(9)).cells[0].ratio.expect("a ratio").medians, None, "no NaN");
+    assert_eq!(judge(&of(0), &of(9)).overall(), Overall::Regression);
+}
+
+#[test]
+fn a_cell_that_is_no_longer_measured_is_a_regression() {
+    let before = real(&[around(1_000_000, 8), around(1_000_000, 8)]);
+    let mut after = before.clone();
+    after.cells[0].outcome = Outcome::TimedOut;
+    after.cells[0].reason = Some("no echo".into());
+    after.cells[0].figures.clear();
+    let judged = judge(&before, &after);
+    assert_eq!((judged.overall(), judged.cells[0].verdict), (Overall::Regression, Verdict::Regressed));
+    assert_eq!(judged.cells[0].notes, ["was measured, is timed-out: no echo"]);
+    assert_eq!(judge(&after, &before).cells[0].verdict, Verdict::Improved);
+    assert_eq!(
+        (judge(&after, &after).overall(), judge(&after, &after).cells[0].verdict),
+        (Overall::Passed, Verdict::WithoutFigures)
+    );
+    after.cells[0].outcome = Outcome::Skipped;
+    let judged = judge(&before, &after);
+    assert_eq!((judged.overall(), judged.cells[0].verdict), (Overall::NotJudged, Verdict::Missing));
+}
+
+#[test]
+fn missing_and_new_cells_are_named_and_refused_unless_allowed() {
+    let both = real(&[around(1_000_000, 8), around(2_000_000, 8)]);
+    let one = real(&[around(1_000_000, 8)]);
+    for (before, after, verdict) in [(&both, &one, Verdict::Missing), (&one, &both, Verdict::New)] {
+        let judged = judge(before, after);
+        assert_eq!((judged.overall(), judged.count(verdict)), (Overall::NotJudged, 1));
+        let rules = Rules { allow: [Aspect::Cells].into(), ..Rules::default() };
+        assert_eq!(Judgement::new(before, after, &rules).expect("judged").overall(), Overall::Passed);
+    }
+    let mut other = both.clone();
+    other.cells.iter_mut().for_each(|cell| cell.cell.push('x'));
+    let judged = judge(&both, &other);
+    assert_eq!(
+        (judged.overall(), judged.count(Verdict::Missing), judged.count(Verdict::New)),
+        (Overall::NotJudged, 2, 2)
+    );
+    let rules = Rules { matching: Matching::Axes, ..Rules::default() };
+    assert_eq!(Judgement::new(&both, &other, &rules).expect("judged").overall(), Overall::Passed);
+    // Nothing in common is no pass, whatever is allowed.
+    let mut elsewhere = other;
+    elsewhere.cells.iter_mut().for_each(|cell| cell.axes.0.clear());
+    let rules = Rules { allow: [Aspect::Cells].into(), ..Rules::default() };
+    assert_eq!(
+        Judgement::new(&Baseline { cells: Vec::new(), ..both.clone() }, &both, &rules).expect("judged").overall(),
+        Overall::NotJudged
+    );
+}
+
+#[test]
+fn a_changed_kernel_or_a_restless_machine_withholds_every_verdict() {
+    let before = real(&[around(1_000_000, 8), around(1_000_000, 8)]);
+    let mut after = real(&[around(2_000_000, 8), around(1_000_000, 8)]);
+    after.cells.iter_mut().for_each(|cell| cell.kernel = Some("7.0".into()));
+    let judged = judge(&before, &after);
+    assert_eq!(
+        (judged.overall(), judged.count(Verdict::Withheld), judged.suspects().len()),
+        (Overall::NotJudged, 2, 0)
+    );
+    assert!(judged.withheld[0].ends_with("(--allow kernel)"), "{:?}", judged.withheld);
+    let rules = Rules { allow: [Aspect::Kernel].into(), ..Rules::default() };
+    let judged = Judgement::new(&before, &after, &rules).expect("judged");
+    assert_eq!((judged.overall(), judged.differences.len()), (Overall::Regression, 1), "stated beside the figures");
+
+    let restless: Vec<u64> = (0..20).map(|i| if i < 10 { 1_000_000 + i } else { 1_300_000 + i }).collect();
+    let judged = judge(&before, &real(&[restless, around(1_000_000, 8)]));
+    assert_eq!((judged.overall(), judged.count(Verdict::Withheld)), (Overall::NotJudged, 2));
+    assert!(judged.withheld[0].contains("the machine changed while it measured"), "{:?}", judged.withheld);
+}
+
+#[test]
+fn a_regression_stands_only_if_running_it_again_shows_it() {
+    let before = real(&[around(1_000_000, 8), around(1_000_000, 8)]);
+    let after = real(&[around(1_200_000, 8), around(1_200_000, 8)]);
+    let mut judged = judge(&before, &after);
+    assert_eq!((judged.suspects().len(), judged.repeats_to_confirm()), (2, 8));
+    judged.confirm(&before, &real(&[around(1_000_000, 8), around(1_210_000, 8)]));
+    assert_eq!(
+        judged.cells.iter().map(|cell| cell.verdict).collect::<Vec<_>>(),
+        [Verdict::NotConfirmed, Verdict::Regressed]
+    );
+    assert_eq!(judged.overall(), Overall::Regression);
+    let mut judged = judge(&before, &after);
+    judged.confirm(&before, &before);
+    assert_eq!((judged.overall(), judged.count(Verdict::NotConfirmed)), (Overall::Passed, 2));
+    let mut judged = judge(&before, &after);
+    judged.unconfirmed("--no-confirm");
+    assert_eq!(
+        (judged.overall(), judged.cells[0].notes.last().map(String::as_str)),
+        (Overall::Regression, Some("not run again: --no-confirm"))
+    );
+}
+
+#[test]
+fn fewer_repeats_of_the_run_do_against_a_baseline_of_many() {
+    let before: Vec<Vec<u64>> = (1..=40).map(|cell| around(cell * 1_000_000, 20)).collect();
+    let mut after: Vec<Vec<u64>> = (1..=40).map(|cell| around(cell * 1_000_000, 5)).collect();
+    assert_eq!(judge(&real(&before), &real(&after)).overall(), Overall::Passed);
+    after[3] = around(4_400_000, 5);
+    assert_eq!(judge(&real(&before), &real(&after)).overall(), Overall::Regression);
+    let five: Vec<Vec<u64>> = (1..=40).map(|cell| around(cell * 1_000_000, 5)).collect();
+    let judged = judge(&real(&five), &real(&after));
+    assert_eq!((judged.overall(), judged.count(Verdict::Underpowered)), (Overall::NotJudged, 40));
+    assert!(
+        judged.cells[0].notes[0].contains("8 of each would do, or 13 of the baseline"),
+        "{:?}",
+        judged.cells[0].notes
+    );
+}
+
+#[test]
+fn a_metric_that_one_side_lacks_is_an_error_that_names_it() {
+    let before = real(&[around(1_000_000, 8)]);
+    let rules = Rules { metric: Some(Metric::ChunkP99), ..Rules::default() };
+    let error = Judgement::new(&before, &before, &rules).expect_err("no such figures");
+    assert!(matches!(error, GateError::NoFigures { metric: Metric::ChunkP99, .. }), "{error}");
+    assert!(error.to_string().contains("the baseline and the run has none"));
+}

@@ -1,0 +1,27 @@
+//! The verdict on a run: baselines, what differs between two environments, comparisons cell by cell, and what they look like to a
+//! person and to CI. Measures nothing. Imports `stats`, `record`, `settings`, `measurement` and `units`.
+
+mod baseline;
+mod cells;
+mod ci;
+mod compare;
+mod environment;
+mod error;
+mod judge;
+mod look;
+mod metric;
+mod rules;
+mod table;
+mod words;
+
+pub use baseline::{Accepted, BASELINE_FORMAT, Baseline, BaselineCell, load};
+pub use cells::{Matching, Side};
+pub use ci::{annotations, junit, markdown};
+pub use compare::{Compared, Comparison, Difference as CellDifference};
+pub use environment::{Aspect, Difference, Environment, HostFacts, MachineFacts};
+pub use error::GateError;
+pub use judge::{Judged, Judgement, Overall, Verdict};
+pub use look::Look;
+pub use metric::{Metric, Worse};
+pub use rules::{DEFAULT_ALPHA, DEFAULT_MAX_REGRESSION, Rules};
+pub use table::{comparison_text, judgement_text};
