@@ -44,7 +44,7 @@ pub struct Interface {
 pub struct QueueFacts {
     /// Its name, such as `netem`.
     pub kind: String,
-    /// What the kernel says it is set to, by the names and in the form of a sweep file's [link].
+    /// What the kernel says it is set to, by the names and in the form of a sweep file's `[link]`.
     pub given: BTreeMap<String, String>,
     /// Bytes that went through it. Of an offloaded packet each segment counts with its own headers.
     pub bytes: u64,

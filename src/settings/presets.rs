@@ -24,7 +24,7 @@ use Given::{Int, Word};
 /// Names of the presets.
 pub(super) const NAMES: &[&str] = &["none", "erlang-otp-27", "erlang-otp-28", "netperf-omni"];
 
-/// All presets, in the order of [`NAMES`].
+/// All presets, in the order of their names.
 pub static PRESETS: &[Preset] = &[
     Preset {
         name: "none",

@@ -11,7 +11,7 @@ use super::raw::{Entry, Typed};
 use super::unknown::list;
 use super::value::scalar;
 
-/// Most [[exclude]] tables of a sweep: each cell is held against each of them.
+/// Most `[[exclude]]` tables of a sweep: each cell is held against each of them.
 pub const MAX_EXCLUDES: Limit = Limit { name: "MAX_EXCLUDES", max: 1000 };
 
 /// Cells that are left out: those that have one of the values on each axis that is named.
