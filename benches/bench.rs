@@ -20,6 +20,7 @@ fn main() {
     native_set_up();
     goodput();
     echo();
+    evidence();
     guests();
 }
 
@@ -40,7 +41,11 @@ fn word(text: &str) -> Value {
 }
 
 fn measure(native: &Native, values: &[(&str, Value)]) -> Measurement {
-    let job = Job { settings: settings(values), timeout: Span(60_000_000_000), phase: Span(0), evidence: true };
+    measure_with(native, values, true)
+}
+
+fn measure_with(native: &Native, values: &[(&str, Value)], evidence: bool) -> Measurement {
+    let job = Job { settings: settings(values), timeout: Span(60_000_000_000), phase: Span(0), evidence };
     let measured = native.measure(&job, &AtomicBool::new(false));
     assert_eq!(measured.outcome, Outcome::Measured, "{:?}", measured.reason);
     measured
@@ -142,6 +147,36 @@ fn echo() {
         "   sweep {ours}, sockperf {theirs}: ratio {:.3} (median of 15 medians each; target at most 1.05)",
         ratio(ours.0, theirs.0)
     );
+}
+
+/// The same stream and the same echo with the kernel's evidence and without, in turn.
+fn evidence() {
+    println!("== what evidence costs (--no-evidence leaves it out)");
+    let native = Native::new("a benchmark").unwrap_or_else(|error| panic!("{error}"));
+    let stream = [
+        ("workload.kind", word("stream")),
+        ("workload.duration", word("500ms")),
+        ("workload.direction", word("upload")),
+    ];
+    let echo = [
+        ("chunk_count", Value::Int(1)),
+        ("chunk_size", Value::Int(64)),
+        ("nodelay", Value::Bool(true)),
+        ("workload.bursts", Value::Int(5000)),
+    ];
+    let (mut goodputs, mut echoes) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    for _ in 0..21 {
+        for with in [true, false] {
+            let place = usize::from(with);
+            goodputs[place].push(measure_with(&native, &stream, with).goodput_bps.unwrap_or(0));
+            echoes[place].push(measure_with(&native, &echo, with).completion_ns.unwrap_or(0));
+        }
+    }
+    let [goodput, latency] = [goodputs, echoes].map(|[without, with]| ratio(median(with), median(without)));
+    println!(
+        "   goodput with over without {goodput:.3} (target at least 0.97), one-chunk echo {latency:.3} (target at most 1.03)"
+    );
+    println!("   (medians of 21 each)");
 }
 
 /// The line `---> percentile 50.000 =   12.345` of sockperf, in microseconds.

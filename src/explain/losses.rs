@@ -52,3 +52,46 @@ pub(super) const RETRANSMISSIONS: Rule = Rule {
         Some(format!("{} sent again by fast retransmit", count(fast, "SCTP chunk was", "SCTP chunks were")))
     },
 };
+
+/// Shares of packets that a queue was told to lose.
+const LOSSES: [&str; 5] = ["loss", "loss_p", "loss_r", "loss_bad", "loss_good"];
+
+pub(super) const QUEUE_DROPS: Rule = Rule {
+    name: "link-queue-drops",
+    severity: Severity::Note,
+    about: "A queue of the link dropped packets, by its own counter, and was not told to lose any: it was full, or (codel and its like) kept \
+        short on purpose.",
+    advice: "a longer queue (`limit`), if loss is worse than waiting; a smaller send buffer or another congestion control, if waiting is",
+    source: "TCA_STATS2, gnet_stats_queue; qdisc_drop, include/net/sch_generic.h",
+    look: |view| {
+        let link = view.measurement().link.as_ref()?;
+        let told: Vec<String> = [("client", &link.client), ("server", &link.server)]
+            .into_iter()
+            .flat_map(|(name, device)| device.queues.iter().map(move |queue| (name, queue)))
+            .filter(|(_, queue)| queue.drops > 0 && !LOSSES.iter().any(|loss| queue.given.contains_key(*loss)))
+            .map(|(name, queue)| {
+                let all = queue.drops + queue.packets;
+                format!(
+                    "the {name}'s {} dropped {} of {all} packets ({})",
+                    queue.kind,
+                    queue.drops,
+                    share(queue.drops, all)
+                )
+            })
+            .collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    },
+};
+
+pub(super) const FELL_BACK: Rule = Rule {
+    name: "mptcp-fell-back",
+    severity: Severity::Note,
+    about: "An end whose connection was to be MPTCP's tells that it is one of TCP.",
+    advice: "look for a middlebox, a listener or a sysctl (net.mptcp.enabled) that takes MPTCP's option away",
+    source: "RFC 8684, section 3.7; MPTCP_INFO, MPTCP_INFO_FLAG_FALLBACK",
+    look: |view| {
+        let ends = view.ends().into_iter().filter(|(_, end)| end.fell_back == Some(true));
+        let names: Vec<&str> = ends.map(|(name, _)| name).collect();
+        (!names.is_empty()).then(|| format!("MPTCP fell back to TCP, as the {} tells", names.join(" and the ")))
+    },
+};

@@ -183,6 +183,33 @@ fn a_full_link_is_the_limit_whatever_the_sender_waited_for() {
 }
 
 #[test]
+fn drops_of_a_queue_are_told_unless_it_was_told_to_lose() {
+    let name = "link-queue-drops";
+    let mut record = stream(&TcpFacts::default());
+    let with = |drops, given: &[(&str, &str)]| {
+        let given = given.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let queue = QueueFacts { kind: "netem".to_owned(), packets: 90, drops, given, ..QueueFacts::default() };
+        let server = Interface { queues: vec![queue], ..Interface::default() };
+        Some(LinkFacts { server, ..LinkFacts::default() })
+    };
+    record.measurement.link = with(10, &[("limit", "1000")]);
+    assert_eq!(sentence(&record, name), "the server's netem dropped 10 of 100 packets (10 %)");
+    record.measurement.link = with(10, &[("loss", "1%")]);
+    silent(&record, name);
+    record.measurement.link = with(0, &[]);
+    silent(&record, name);
+}
+
+#[test]
+fn a_fall_back_of_mptcp_is_told() {
+    let mut record = stream(&TcpFacts::default());
+    record.measurement.client.fell_back = Some(false);
+    silent(&record, "mptcp-fell-back");
+    record.measurement.client.fell_back = Some(true);
+    assert_eq!(sentence(&record, "mptcp-fell-back"), "MPTCP fell back to TCP, as the client tells");
+}
+
+#[test]
 fn a_stream_of_small_chunks_may_wait_for_delayed_acknowledgements_too() {
     let name = "delayed-sack-with-nagle";
     let mut record = stream(&TcpFacts::default());
