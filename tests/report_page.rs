@@ -173,9 +173,18 @@ fn pointing_clicking_and_keys_show_a_cell() {
     );
     let text = |name: &str| result[name].as_str().unwrap_or_default();
     assert!(text("hint").contains("arrow keys"));
-    for word in
-        ["rcvbuf", "measured", "Completion time", "client, receive", "2304 B", "raised to the minimum", "repeat"]
-    {
+    for word in [
+        "rcvbuf",
+        "measured",
+        "Completion time",
+        "client, receive",
+        "2304 B",
+        "raised to the minimum",
+        "repeat",
+        "Why",
+        "1 KiB asked, raised to 2304 bytes",
+        "Try: ask for what the workload needs",
+    ] {
         assert!(text("hover").contains(word), "{word}: {}", text("hover"));
     }
     assert!(text("tip").contains("link.topology: loopback"), "{}", text("tip"));
