@@ -68,8 +68,8 @@ fn measure(job: &Job) -> Measurement {
     Measurement {
         outcome,
         completion_ns: echo.then_some(completion.0),
-        goodput_bps: BitRate::of(work.burst_bytes(), completion).map(|rate| rate.0),
-        delivered_bytes: Some(work.burst_bytes()),
+        goodput_bps: BitRate::of(work.burst_bytes_of_all(), completion).map(|rate| rate.0),
+        delivered_bytes: Some(work.burst_bytes_of_all()),
         chunk_latency_ns: latencies.finish().filter(|_| echo),
         client: end(&job.settings.client),
         server: end(&job.settings.server),

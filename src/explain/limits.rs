@@ -22,7 +22,8 @@ pub(super) const CPU_BOUND: Rule = Rule {
         let used = |end: &End| Some(end.cpu_user_ns? + end.cpu_system_ns?);
         let busy = view.ends().into_iter().filter_map(|(name, end)| Some((name, used(end)?)));
         let (name, most) = busy.clone().max_by_key(|&(_, used)| used)?;
-        if at_least(most, 90, took) {
+        // The threads of several connections are told together.
+        if view.connections() == 1 && at_least(most, 90, took) {
             return Some(format!(
                 "the {name}'s thread used a processor for {} of {} ({})",
                 Span(most),
@@ -44,7 +45,7 @@ pub(super) const CPU_BOUND: Rule = Rule {
 
 /// What the link can carry of a TCP stream's own bytes, in bits per second, by the rate of the sender's queue as the kernel has it.
 fn most_of_link(view: &View<'_>) -> Option<(BitRate, u64)> {
-    let (name, _, tcp) = view.tcp_sender()?;
+    let (name, _, tcp) = view.first_tcp_sender()?;
     let link = view.measurement().link.as_ref()?;
     let device = if name == "client" { &link.client } else { &link.server };
     let given = |what: &str| device.queues.iter().find_map(|queue| queue.given.get(what));

@@ -102,7 +102,7 @@ pub(super) const DELAYED_ACK_WITH_NAGLE: Rule = Rule {
 fn held_back(view: &View<'_>, delayed: u64, delay: Span, timeouts: u64, what: &str, name: &str) -> Option<String> {
     let took = view.took()?;
     // Of a stream, which has no completion, it must account for most of the time.
-    if view.is_stream() && !at_least(delayed.saturating_mul(delay.0), 50, took.0) {
+    if view.is_stream() && !at_least(delayed.saturating_mul(delay.0) / view.connections(), 50, took.0) {
         return None;
     }
     // A completion that is shorter did not wait for it, whatever was acknowledged late after it.
@@ -110,7 +110,8 @@ fn held_back(view: &View<'_>, delayed: u64, delay: Span, timeouts: u64, what: &s
         return None;
     }
     let all = Span(delayed.saturating_mul(delay.0));
-    let part = if all.0 <= took.0 {
+    // Several connections wait at the same time.
+    let part = if all.0 <= took.0 && view.connections() == 1 {
         format!(", {all} of the {took} ({})", share(all.0, took.0))
     } else {
         format!("; it took {took}")

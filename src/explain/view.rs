@@ -46,8 +46,19 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The end that sent a TCP stream, and what it knew: the one that sent more.
+    /// How many connections there were at once.
+    pub(super) fn connections(&self) -> u64 {
+        self.measurement().connections.len().max(1) as u64
+    }
+
+    /// The end that sent a TCP stream, and what it knew: the one that sent more. `None` where there were several connections, of which one
+    /// says nothing about all.
     pub(super) fn tcp_sender(&self) -> Option<(&'static str, &'a End, &'a TcpFacts)> {
+        if self.connections() > 1 { None } else { self.first_tcp_sender() }
+    }
+
+    /// The same, of the first connection where there were several.
+    pub(super) fn first_tcp_sender(&self) -> Option<(&'static str, &'a End, &'a TcpFacts)> {
         let facts = |(name, end): (&'static str, &'a End)| Some((name, end, end.evidence.as_ref()?.tcp.as_ref()?));
         self.ends().into_iter().filter_map(facts).max_by_key(|(_, _, tcp)| tcp.sent_bytes)
     }

@@ -47,6 +47,11 @@ impl Recorder {
         self.latencies.push(latency_ns);
     }
 
+    /// Adds all that another has collected.
+    pub fn append(&mut self, other: Self) {
+        self.latencies.extend(other.latencies);
+    }
+
     /// The distribution of what was added, or `None` if nothing was.
     pub fn finish(mut self) -> Option<Distribution> {
         self.latencies.sort_unstable();

@@ -77,6 +77,9 @@ pub struct Measurement {
     /// The stream that ran beside an echo, where one did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<Box<Beside>>,
+    /// Where the workload ran over several connections at once: what each was, the first one first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub connections: Vec<Connection>,
     /// What a reader of the figures has to know, such as that MPTCP fell back to TCP.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
@@ -115,7 +118,28 @@ impl Measurement {
         self.completion_ns = None;
         self.goodput_bps = None;
         self.chunk_latency_ns = None;
+        for connection in &mut self.connections {
+            connection.completion_ns = None;
+            connection.goodput_bps = None;
+        }
     }
+}
+
+/// The figures of one of several connections that did the same at once, in the units of those of a [`Measurement`].
+///
+/// The measurement's own figures are of all together. Its completion is from before the first send of the first to after the last arrival
+/// of the last; of echoes with several bursts or with gaps it is the largest of all. Its goodput is the sum of these, and of echoes without
+/// gaps all bytes over the time from the first send of the first to the last arrival of the last. What an end was given, its samples, and what
+/// the kernel tells of a connection are those of the first; CPU times and switches are sums.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Connection {
+    /// From before its own first send to after its last arrival.
+    pub completion_ns: Option<u64>,
+    /// Application bits per second that it delivered.
+    pub goodput_bps: Option<u64>,
+    /// Application bytes that it delivered.
+    pub delivered_bytes: Option<u64>,
 }
 
 /// A stream that ran beside an echo on a connection of its own.

@@ -46,10 +46,10 @@ fn work_ns(settings: &Settings) -> u64 {
     let carried = |bytes: u64| bytes.saturating_mul(NS_PER_BYTE);
     match work.kind {
         // There and back.
-        Work::Echo => carried(work.burst_bytes()).saturating_mul(2).saturating_add(ECHO_NS),
+        Work::Echo => carried(work.burst_bytes_of_all()).saturating_mul(2).saturating_add(ECHO_NS),
         Work::Stream => match (work.stream_duration(), work.bytes) {
             (Some(duration), _) => duration.0,
-            (None, bytes) => carried(bytes.map_or(0, |bytes| bytes.0)),
+            (None, bytes) => carried(bytes.map_or(0, |bytes| bytes.0)).saturating_mul(work.connections.into()),
         },
     }
 }

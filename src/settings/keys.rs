@@ -33,7 +33,7 @@ mod option;
 mod shape;
 
 pub use option::OPTIONS;
-pub use shape::MAX_PAUSE;
+pub use shape::{MAX_CONNECTIONS, MAX_PAUSE};
 
 /// One thing that can be set, on its own or as an axis.
 #[derive(Debug)]

@@ -16,8 +16,9 @@ mod value;
 pub use axes::Axes;
 pub(crate) use keys::narrow;
 pub use keys::{
-    KEYS, Key, MAX_BUFFER, MAX_BURSTS, MAX_CHUNK_SIZE, MAX_CHUNKS, MAX_DELAY, MAX_DURATION, MAX_MTU, MAX_OVERHEAD,
-    MAX_PAUSE, MAX_PROCESSOR, MAX_QUEUE, MAX_RATE, MAX_SEGMENTS, MAX_STREAM_BYTES, OPTIONS, canonical, find, names,
+    KEYS, Key, MAX_BUFFER, MAX_BURSTS, MAX_CHUNK_SIZE, MAX_CHUNKS, MAX_CONNECTIONS, MAX_DELAY, MAX_DURATION, MAX_MTU,
+    MAX_OVERHEAD, MAX_PAUSE, MAX_PROCESSOR, MAX_QUEUE, MAX_RATE, MAX_SEGMENTS, MAX_STREAM_BYTES, OPTIONS, canonical,
+    find, names,
 };
 pub(crate) use kind::nearest;
 pub use kind::{Kind, Limit, Rejection};
@@ -252,6 +253,9 @@ pub struct Workload {
     pub pattern: Pattern,
     /// Echo only: time between two bursts, or between two requests of the patterns that wait for each echo.
     pub gap: Span,
+    /// How many connections do the whole of it at once, each on a pair of ports and threads of its own.
+    #[serde(default = "one")]
+    pub connections: u32,
     /// Echo only: the stream that runs beside it.
     pub beside: Beside,
     /// Echo only: how long that stream runs before the echo begins.
@@ -262,6 +266,11 @@ pub struct Workload {
     pub quiet: Span,
     /// Stream over TCP only: send with `MSG_ZEROCOPY`.
     pub zerocopy: bool,
+}
+
+/// The number of connections where none is given.
+const fn one() -> u32 {
+    1
 }
 
 impl Workload {
@@ -285,6 +294,11 @@ impl Workload {
     /// Bytes in one burst of an echo, one way.
     pub fn burst_bytes(&self) -> u64 {
         u64::from(self.chunk_count) * u64::from(self.chunk_bytes())
+    }
+
+    /// Bytes in one burst of an echo, one way, over all connections.
+    pub fn burst_bytes_of_all(&self) -> u64 {
+        self.burst_bytes() * u64::from(self.connections)
     }
 
     /// How long a stream sends; `None` where it is bounded by [`Workload::bytes`].
@@ -329,6 +343,7 @@ impl Default for Workload {
             omit: Span(0),
             pattern: Pattern::Burst,
             gap: Span(0),
+            connections: one(),
             beside: Beside::None,
             beside_lead: Self::DEFAULT_LEAD,
             read_pause: Span(0),

@@ -1,6 +1,6 @@
 //! Where the shape of a workload does not fit its kind or its protocol.
 
-use super::{Beside, Family, Pattern, Protocol, Settings, Work, Workload};
+use super::{Beside, Family, MAX_CHUNKS, Pattern, Protocol, Settings, Work, Workload};
 
 /// What does not go together in the shape of a workload.
 pub(super) fn add_conflicts(
@@ -38,6 +38,25 @@ pub(super) fn add_conflicts(
                 work.kind, work.protocol
             ),
             "leave it out, or change `kind` or `protocol`",
+        );
+    }
+    if work.beside != Beside::None && work.connections > 1 {
+        add(
+            &["workload.connections", "workload.beside"],
+            format!("a stream runs `beside` one echo, and {} `connections` are asked", work.connections),
+            "leave one of them out",
+        );
+    }
+    // Each connection keeps when its chunks were sent and how long they took.
+    let chunks = u64::from(work.chunk_count) * u64::from(work.connections);
+    if work.kind == Work::Echo && work.connections > 1 && chunks > MAX_CHUNKS.max {
+        add(
+            &["workload.connections", "workload.chunk_count"],
+            format!(
+                "{} connections with bursts of {} chunks each are {chunks} chunks at once, beyond {} ({})",
+                work.connections, work.chunk_count, MAX_CHUNKS.name, MAX_CHUNKS.max
+            ),
+            "use fewer connections, or send fewer chunks",
         );
     }
     if work.beside == Beside::None && set("workload.beside_lead") {

@@ -58,6 +58,7 @@ const BEHIND: &[(&str, &str, &str)] = &[
     ("workload.pattern", "", ""),
     ("workload.gap", "", ""),
     ("workload.read_pause", "", ""),
+    ("workload.connections", "", ""),
     ("workload.beside", "", ""),
     ("workload.beside_lead", "", ""),
     ("workload.quiet", "", ""),

@@ -11,7 +11,7 @@ use crate::units::{BitRate, Span};
 use super::channel::{Arrival, Channel, read};
 use super::endpoint::retry;
 use super::meeting::{ClientSeat, Control, ServerSeat};
-use super::{Failure, Report};
+use super::{Failure, Report, crowd};
 
 /// Latencies for which memory is taken before the first send. Beyond them it is taken as they come.
 pub(super) const MOST_LATENCIES: usize = 1 << 20;
@@ -212,6 +212,7 @@ pub(super) fn request(
     let mut buffer = vec![0; work.read_size as usize];
     let mut completions = Vec::with_capacity(bursts);
     let mut delivered = 0;
+    crowd::gather(seat.control)?;
     channel.begin();
     let begun = Instant::now();
     let mut idle = Duration::ZERO;
@@ -231,11 +232,13 @@ pub(super) fn request(
             idle += seat.control.pause(work.gap, || format!("{number} of {bursts} bursts were echoed"))?;
         }
     }
-    let elapsed = Span::from(begun.elapsed().saturating_sub(idle));
+    let ended = Instant::now();
+    let elapsed = Span::from((ended - begun).saturating_sub(idle));
     completions.sort_unstable();
     report.completion_ns = completions.get((bursts - 1) / 2).map(|span| span.0);
     report.goodput_bps = BitRate::of(delivered, if bursts == 1 { completions[0] } else { elapsed }).map(|rate| rate.0);
-    report.chunk_latency = burst.latencies.finish();
+    report.span = idle.is_zero().then_some((begun, ended));
+    report.tell_latencies(burst.latencies, seat.control);
     Ok(())
 }
 

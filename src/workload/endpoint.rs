@@ -19,8 +19,8 @@ use super::{Addresses, BufferLimits, CLIENT_PORT, ClientSeat, Failure, SERVER_PO
 
 /// Connections that may wait at the listener: there is one.
 const BACKLOG: i32 = 8;
-/// How far the ports of the stream beside lie above those of the echo.
-const BESIDE: u16 = 2;
+/// How far the ports of each further connection, such as the stream beside an echo, lie above those of the one before it.
+const PORTS: u16 = 2;
 
 /// One end's part of a cell: what it asks for, and what bounds it.
 #[derive(Clone, Copy)]
@@ -46,7 +46,12 @@ impl<'a> Part<'a> {
 
     /// The same end of the stream that runs beside.
     pub(super) const fn beside(self, work: &'a settings::Workload) -> Self {
-        Self { work, connection: BESIDE, ..self }
+        Self { work, connection: PORTS, ..self }
+    }
+
+    /// The same end of the `number`th of several connections, from 0.
+    pub(super) const fn nth(self, number: u16) -> Self {
+        Self { connection: PORTS * number, ..self }
     }
 
     const fn server_port(&self) -> u16 {

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError, Sender, channel};
@@ -9,19 +10,25 @@ use std::time::{Duration, Instant};
 
 use crate::units::Span;
 
+use super::crowd::Gathering;
 use super::{Failure, SLICE};
 
-/// What both ends of a repeat share.
+/// What both ends of a repeat share; of several connections at once, what both ends of the first one share.
 #[derive(Debug)]
 pub struct Control<'a> {
     deadline: Instant,
     timeout: Span,
-    called_off: AtomicBool,
+    /// Of all connections.
+    called_off: Arc<AtomicBool>,
     interrupted: &'a AtomicBool,
     started: OnceLock<Instant>,
     sent: OnceLock<u64>,
     echo_over: AtomicBool,
     evidence: bool,
+    /// Where several connections are made: where they wait for each other.
+    gathering: Option<Arc<Gathering>>,
+    /// What both ends of each further connection share.
+    others: Vec<Self>,
 }
 
 impl<'a> Control<'a> {
@@ -30,20 +37,48 @@ impl<'a> Control<'a> {
         Self {
             deadline: Instant::now() + timeout.duration(),
             timeout,
-            called_off: AtomicBool::new(false),
+            called_off: Arc::default(),
             interrupted,
             started: OnceLock::new(),
             sent: OnceLock::new(),
             echo_over: AtomicBool::new(false),
             evidence: false,
+            gathering: None,
+            others: Vec::new(),
         }
     }
 
     /// Whether to ask the kernel, beside the figures, what it knows of the connection.
     #[must_use]
-    pub const fn with_evidence(mut self, evidence: bool) -> Self {
+    pub fn with_evidence(mut self, evidence: bool) -> Self {
         self.evidence = evidence;
+        self.others.iter_mut().for_each(|other| other.evidence = evidence);
         self
+    }
+
+    /// The same for so many connections at once, that end at the same deadline and are called off together.
+    #[must_use]
+    pub fn with_connections(mut self, connections: u32) -> Self {
+        if connections > 1 {
+            let gathering = Arc::new(Gathering::new(connections));
+            let other = |_| Self {
+                called_off: Arc::clone(&self.called_off),
+                started: OnceLock::new(),
+                sent: OnceLock::new(),
+                echo_over: AtomicBool::new(false),
+                gathering: Some(Arc::clone(&gathering)),
+                others: Vec::new(),
+                ..self
+            };
+            self.others = (1..connections).map(other).collect();
+            self.gathering = Some(gathering);
+        }
+        self
+    }
+
+    /// Where several connections wait for each other, if there are several.
+    pub(super) fn gathering(&self) -> Option<&Gathering> {
+        self.gathering.as_deref()
     }
 
     /// See [`Control::with_evidence`].
@@ -140,6 +175,7 @@ pub struct ServerSeat<'a> {
     to_client: Sender<Signal>,
     parting: Parting,
     beside: RefCell<Option<Box<Self>>>,
+    others: RefCell<Vec<Self>>,
 }
 
 /// The client's half of a meeting.
@@ -150,14 +186,19 @@ pub struct ClientSeat<'a> {
     from_server: Receiver<Signal>,
     parting: Parting,
     beside: RefCell<Option<Box<Self>>>,
+    others: RefCell<Vec<Self>>,
 }
 
-/// The two seats of a repeat, one for each thread, with a second pair for a stream that runs beside.
+/// The two seats of a repeat, one for each thread, with a second pair for a stream that runs beside, and a pair for each
+/// further connection.
 pub fn meet<'a>(control: &'a Control<'a>) -> (ServerSeat<'a>, ClientSeat<'a>) {
     let (server, client) = pair(control);
     let (server_beside, client_beside) = pair(control);
     server.beside.replace(Some(Box::new(server_beside)));
     client.beside.replace(Some(Box::new(client_beside)));
+    let (servers, clients) = control.others.iter().map(pair).unzip();
+    server.others.replace(servers);
+    client.others.replace(clients);
     (server, client)
 }
 
@@ -168,8 +209,8 @@ fn pair<'a>(control: &'a Control<'a>) -> (ServerSeat<'a>, ClientSeat<'a>) {
     let server = Parting { done: server_done, read: server_read };
     let client = Parting { done: client_done, read: client_read };
     (
-        ServerSeat { control, to_client, parting: server, beside: RefCell::new(None) },
-        ClientSeat { control, from_server, parting: client, beside: RefCell::new(None) },
+        ServerSeat { control, to_client, parting: server, beside: RefCell::default(), others: RefCell::default() },
+        ClientSeat { control, from_server, parting: client, beside: RefCell::default(), others: RefCell::default() },
     )
 }
 
@@ -215,6 +256,11 @@ impl<'a> ServerSeat<'a> {
         self.beside.take()
     }
 
+    /// The seats for the further connections, once.
+    pub(super) fn others(&self) -> Vec<ServerSeat<'a>> {
+        self.others.take()
+    }
+
     /// Waits until the client is done too.
     pub(super) fn part(&self) {
         self.parting.done.wait();
@@ -244,6 +290,11 @@ impl<'a> ClientSeat<'a> {
     /// The seat for a stream that runs beside, once.
     pub(super) fn beside(&self) -> Option<Box<ClientSeat<'a>>> {
         self.beside.take()
+    }
+
+    /// The seats for the further connections, once.
+    pub(super) fn others(&self) -> Vec<ClientSeat<'a>> {
+        self.others.take()
     }
 
     /// Waits until the server is done too.

@@ -5,6 +5,7 @@
 
 mod beside;
 mod channel;
+mod crowd;
 mod echo;
 mod endpoint;
 mod failure;
@@ -24,9 +25,9 @@ pub use limits::BufferLimits;
 pub use meeting::{ClientSeat, Control, ServerSeat, meet};
 
 use std::net::IpAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::measurement::{Distribution, End, Measurement, Outcome};
+use crate::measurement::{Distribution, End, Measurement, Outcome, Recorder};
 use crate::settings::{Protocol, Settings, Work, Workload};
 
 /// The port on which the server listens. Its namespace is its own, so no port is ever taken.
@@ -69,25 +70,50 @@ pub struct Report {
     pub failed_first: bool,
     /// What this end of the stream beside has to tell.
     pub beside: Option<Box<Self>>,
+    /// What this end of each further connection has to tell, where several run at once.
+    pub others: Vec<Self>,
+    /// When the first send was made and the last arrival came, where nothing rested between and this end knows.
+    span: Option<(Instant, Instant)>,
+    /// Round trips of the chunks one by one, kept where several connections put theirs together.
+    latencies: Option<Recorder>,
 }
 
 impl Report {
-    /// Notes a failure and calls the other end off.
+    /// Notes a failure and calls the other end off, with all other connections. Losses of one of several connections do not: what the others
+    /// lose is counted too.
     fn fail(&mut self, failure: Failure, control: &Control<'_>) {
-        self.failed_first = control.call_off();
+        let goes_on = control.gathering().is_some() && matches!(failure, Failure::Incomplete { .. });
+        self.failed_first = !goes_on && control.call_off();
         self.failure = Some(failure);
+    }
+
+    /// Tells the round trips of one connection.
+    fn tell_latencies(&mut self, latencies: Recorder, control: &Control<'_>) {
+        if control.gathering().is_some() {
+            self.latencies = Some(latencies);
+        } else {
+            self.chunk_latency = latencies.finish();
+        }
     }
 }
 
-/// Runs the server's end in this thread until the workload is done, failed, or called off. A stream beside has a thread of its own,
-/// in the same namespace.
+/// Runs the server's end in this thread until the workload is done, failed, or called off. A stream beside and each further connection have
+/// a thread of their own, in the same namespace.
 pub fn serve(settings: &Settings, addresses: Addresses, limits: &BufferLimits, seat: &ServerSeat<'_>) -> Report {
     let part = Part::server(settings, addresses, limits);
     beside::with(
         &settings.workload,
         seat.beside(),
         |work, seat| serve_with(part.beside(work), work, &seat),
-        || serve_with(part, &settings.workload, seat),
+        || {
+            crowd::with(
+                &settings.workload,
+                seat.control,
+                seat.others(),
+                |number, seat| serve_with(part.nth(number), &settings.workload, &seat),
+                || serve_with(part, &settings.workload, seat),
+            )
+        },
     )
 }
 
@@ -139,7 +165,15 @@ pub fn request(settings: &Settings, addresses: Addresses, limits: &BufferLimits,
         &settings.workload,
         seat.beside(),
         |work, seat| request_with(part.beside(work), work, &seat),
-        || request_with(part, &settings.workload, seat),
+        || {
+            crowd::with(
+                &settings.workload,
+                seat.control,
+                seat.others(),
+                |number, seat| request_with(part.nth(number), &settings.workload, &seat),
+                || request_with(part, &settings.workload, seat),
+            )
+        },
     )
 }
 
@@ -170,7 +204,8 @@ fn request_into(part: Part<'_>, work: &Workload, seat: &ClientSeat<'_>, report: 
 
 /// Puts the two ends' reports together. Of two failures the first is told, since the second may be
 /// its consequence.
-pub fn conclude(client: Report, server: Report) -> Measurement {
+pub fn conclude(work: &Workload, mut client: Report, mut server: Report) -> Measurement {
+    let connections = crowd::merge(work, &mut client, &mut server);
     let failure = if client.failed_first { client.failure } else { server.failure.or(client.failure) };
     let mut measurement = Measurement {
         outcome: Outcome::Measured,
@@ -181,6 +216,7 @@ pub fn conclude(client: Report, server: Report) -> Measurement {
         lost_chunks: client.lost_chunks.or(server.lost_chunks),
         duplicated_chunks: client.duplicated_chunks.or(server.duplicated_chunks),
         beside: beside::conclude(client.beside, server.beside),
+        connections,
         remarks: fall_backs(&client.end, &server.end),
         chunk_latency_ns: client.chunk_latency,
         elapsed_ns: None,

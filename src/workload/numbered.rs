@@ -13,7 +13,7 @@ use super::echo::MOST_LATENCIES;
 use super::endpoint::retry;
 use super::meeting::{ClientSeat, Control, ServerSeat};
 use super::stream::Count;
-use super::{Failure, Report};
+use super::{Failure, Report, crowd};
 
 /// Bytes of a number, first in each datagram, big end first.
 const NUMBER: usize = Workload::NUMBER_BYTES as usize;
@@ -281,7 +281,10 @@ pub(super) fn request_echo(
     let mut given_up = 0;
     greet(channel, seat.control)?;
     let mut all = 0u64;
+    let mut idle = Duration::ZERO;
+    crowd::gather(seat.control)?;
     channel.begin();
+    let first = Instant::now();
     for burst in 0..bursts {
         let begun = Instant::now();
         let result = echo.burst(channel, seat.control);
@@ -291,12 +294,13 @@ pub(super) fn request_echo(
         report.duplicated_chunks = Some(echo.seen.duplicated);
         result?;
         given_up += echo.given_up;
+        idle += echo.idle;
         completions.push(Span::from((echo.last - begun).saturating_sub(echo.idle)));
         echo.base = all;
         echo.sent_at.clear();
         (echo.back, echo.given_up, echo.idle) = (0, 0, Duration::ZERO);
         if burst + 1 < bursts {
-            seat.control.pause(work.gap, || echo.progress())?;
+            idle += seat.control.pause(work.gap, || echo.progress())?;
         }
     }
     conclude(channel, seat.control, all);
@@ -308,7 +312,8 @@ pub(super) fn request_echo(
     completions.sort_unstable();
     report.completion_ns = completions.get((bursts - 1) / 2).map(|span| span.0);
     report.goodput_bps = report.delivered_bytes.and_then(|bytes| BitRate::of(bytes, total)).map(|rate| rate.0);
-    report.chunk_latency = echo.latencies.finish();
+    report.span = idle.is_zero().then_some((first, echo.last));
+    report.tell_latencies(echo.latencies, seat.control);
     Ok(())
 }
 
@@ -338,9 +343,13 @@ pub(super) fn request_stream(
     match work.direction {
         Direction::Upload => {
             greet(channel, seat.control)?;
+            crowd::gather(seat.control)?;
             send_stream(channel, work, seat.control)
         }
-        Direction::Download => receive_stream(channel, work, seat.control, report),
+        Direction::Download => {
+            crowd::gather(seat.control)?;
+            receive_stream(channel, work, seat.control, report)
+        }
     }
 }
 
@@ -403,6 +412,7 @@ fn receive_stream(
         && let (Some(start), Some(last)) = (control.started(), count.last)
     {
         report.completion_ns = Some(Span::from(last - start).0);
+        report.span = Some((start, last));
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use super::echo::send_all;
 use super::endpoint::retry;
 use super::in_place::InPlace;
 use super::meeting::{ClientSeat, Control, ServerSeat};
-use super::{Failure, Report};
+use super::{Failure, Report, crowd};
 
 /// First byte of a message of the stream, for protocols that keep messages.
 const DATA: u8 = 0;
@@ -46,8 +46,12 @@ pub(super) fn request(
     report: &mut Report,
 ) -> Result<(), Failure> {
     match work.direction {
-        Direction::Upload => send_stream(channel, work, seat.control, &mut report.end),
+        Direction::Upload => {
+            crowd::gather(seat.control)?;
+            send_stream(channel, work, seat.control, &mut report.end)
+        }
         Direction::Download => {
+            crowd::gather(seat.control)?;
             send_all(channel, &GO, seat.control, "asking for the stream", || "nothing was sent".to_owned())?;
             receive_stream(channel, work, seat.control, report)
         }
@@ -158,6 +162,7 @@ fn receive_stream(
         && let (Some(start), Some(last)) = (control.started(), count.last)
     {
         report.completion_ns = Some(Span::from(last - start).0);
+        report.span = Some((start, last));
     }
     Ok(())
 }

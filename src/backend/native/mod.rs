@@ -170,7 +170,9 @@ pub fn measure(
         Err(error) => return Measurement::without_figures(error.outcome(), error.to_string()),
     };
     let limits = &applied.limits_here(limits);
-    let control = Control::new(job.timeout, interrupted).with_evidence(job.evidence);
+    let control = Control::new(job.timeout, interrupted)
+        .with_evidence(job.evidence)
+        .with_connections(settings.workload.connections);
     let (server_seat, client_seat) = workload::meet(&control);
     let (crossing_server, crossing_client) = cross();
     let mut setup = None;
@@ -214,7 +216,7 @@ pub fn measure(
 
 /// Puts together what both ends left.
 fn conclude(settings: &Settings, client: Left, server: Left, applied: &Applied<'_>) -> Measurement {
-    let mut measurement = workload::conclude(client.report, server.report);
+    let mut measurement = workload::conclude(&settings.workload, client.report, server.report);
     measurement.sysctls = sysctls::merge(server.sysctls, &applied.read_here());
     if settings.placement != Placement::default() {
         measurement.placement = Some(PlacementFacts { client: client.scheduled, server: server.scheduled });

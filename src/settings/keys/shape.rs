@@ -1,11 +1,14 @@
 //! The shape of a workload over time: patterns of requests, gaps, pauses, and how sends are made.
 
-use super::{Key, Limit};
+use super::{Key, Limit, narrow};
 use crate::settings::{Beside, Kind, Pattern, Value};
 use crate::units::Span;
 
 /// Longest gap, pause or quiet period.
 pub const MAX_PAUSE: Limit = Limit { name: "MAX_PAUSE", max: 600 * 1_000_000_000 };
+
+/// Most connections at once.
+pub const MAX_CONNECTIONS: Limit = Limit { name: "MAX_CONNECTIONS", max: 64 };
 
 const PAUSE: Kind = Kind::Span { min: 0, limit: MAX_PAUSE, or_default: false };
 
@@ -13,7 +16,7 @@ fn span(value: &Value) -> Span {
     value.text().and_then(|text| text.parse().ok()).unwrap_or(Span(0))
 }
 
-pub(super) static SHAPE: [Key; 7] = [
+pub(super) static SHAPE: [Key; 8] = [
     choice_key!(
         "workload.pattern",
         "echo only: burst sends chunks as fast as the socket takes them; write-read sends a chunk and waits for its echo; write-write-read does so in two halves",
@@ -27,6 +30,14 @@ pub(super) static SHAPE: [Key; 7] = [
         about: "echo only: time between two bursts, or between two requests of write-read and write-write-read",
         set: |settings, value| settings.workload.gap = span(value),
         get: Some(|settings| Value::Text(settings.workload.gap.exact())),
+    },
+    Key {
+        path: "workload.connections",
+        short: None,
+        kind: Kind::Count { min: 1, limit: MAX_CONNECTIONS, or_default: false },
+        about: "connections that do the whole workload at once, each on a socket and a thread of its own at each end; all start together",
+        set: |settings, value| settings.workload.connections = narrow(value),
+        get: Some(|settings| Value::Int(settings.workload.connections.into())),
     },
     choice_key!(
         "workload.beside",
