@@ -144,3 +144,27 @@ fn add_conflicts_of_udp(settings: &Settings, add: &mut impl FnMut(&'static [&'st
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::settings::{Beside, Settings, Work};
+
+    #[test]
+    fn several_connections_have_no_stream_beside_and_no_more_chunks_than_one_may_have() {
+        let conflicts = |connections, change: fn(&mut Settings)| {
+            let mut settings = Settings::default();
+            settings.workload.connections = connections;
+            change(&mut settings);
+            settings.conflicts(&|_| false).into_iter().map(|conflict| conflict.message).collect::<Vec<_>>()
+        };
+        let beside: fn(&mut Settings) = |settings| settings.workload.beside = Beside::Upload;
+        assert_eq!(conflicts(1, beside), [""; 0]);
+        assert_eq!(conflicts(2, beside), ["a stream runs `beside` one echo, and 2 `connections` are asked"]);
+        let many: fn(&mut Settings) = |settings| settings.workload.chunk_count = 500_000;
+        assert_eq!(conflicts(2, many), [""; 0]);
+        let [message] = &conflicts(3, many)[..] else { panic!("one conflict") };
+        assert!(message.contains("1500000 chunks at once, beyond MAX_CHUNKS"), "{message}");
+        let stream: fn(&mut Settings) = |settings| settings.workload.kind = Work::Stream;
+        assert_eq!(conflicts(64, stream), [""; 0]);
+    }
+}

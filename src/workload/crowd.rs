@@ -58,7 +58,7 @@ pub(super) fn with<Seat: Send>(
         let start = |(number, seat)| {
             let thread = thread::Builder::new().name(format!("connection {number}"));
             thread.spawn_scoped(scope, move || other(number, seat)).map_err(|error| {
-                let mut report = Report::default();
+                let mut report = Box::new(Report::default());
                 report.fail(
                     Failure::Call { doing: format!("starting a thread for connection {number}"), error },
                     control,
@@ -71,7 +71,7 @@ pub(super) fn with<Seat: Send>(
         let ended = threads.into_iter().map(|thread| match thread.map(thread::ScopedJoinHandle::join) {
             Ok(Ok(other)) => other,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(report) => report,
+            Err(report) => *report,
         });
         report.others = ended.collect();
         adopt_failure(work, &mut report);
