@@ -128,9 +128,10 @@ impl Measurement {
 /// The figures of one of several connections that did the same at once, in the units of those of a [`Measurement`].
 ///
 /// The measurement's own figures are of all together. Its completion is from before the first send of the first to after the last arrival
-/// of the last; of echoes with several bursts or with gaps it is the largest of all. Its goodput is the sum of these, and of echoes without
-/// gaps all bytes over the time from the first send of the first to the last arrival of the last. What an end was given, its samples, and what
-/// the kernel tells of a connection are those of the first; CPU times and switches are sums.
+/// of the last; of echoes with several bursts or with gaps it is the largest of all. Its goodput is all bytes over the time from the first
+/// begin to the last end of those that these goodputs are made of; of echoes with gaps it is their sum. Chunks that were lost or came twice, CPU
+/// times, switches and sends in place are sums, and chunk latencies one distribution. What else an end was given and its samples are those
+/// of the first connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Connection {

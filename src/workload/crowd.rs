@@ -122,14 +122,25 @@ pub(super) fn merge(work: &Workload, client: &mut Report, server: &mut Report) -
 
     let completions: Option<Vec<u64>> = connections.iter().map(|connection| connection.completion_ns).collect();
     let largest = completions.and_then(|completions| completions.into_iter().max());
-    client.completion_ns = largest.map(|largest| span.filter(|_| work.bursts == 1).map_or(largest, |span| span.0));
+    let completion = largest.map(|largest| span.filter(|_| work.bursts == 1).map_or(largest, |span| span.0));
     let delivered =
         connections.iter().filter_map(|connection| connection.delivered_bytes).reduce(|one, other| one + other);
-    client.goodput_bps = match (work.kind, delivered, span) {
-        (Work::Echo, Some(bytes), Some(span)) => BitRate::of(bytes, span).map(|rate| rate.0),
-        _ => connections.iter().filter_map(|connection| connection.goodput_bps).reduce(|one, other| one + other),
-    };
-    client.delivered_bytes = delivered;
+    let goodput = match work.kind {
+        Work::Echo if span.is_some() => span.zip(delivered).and_then(|(span, bytes)| BitRate::of(bytes, span)),
+        Work::Echo => connections
+            .iter()
+            .filter_map(|connection| connection.goodput_bps)
+            .reduce(|one, other| one + other)
+            .map(BitRate),
+        // Not the sum of their goodputs: streams that do not overlap all the time would seem to carry more than the link does.
+        Work::Stream => pairs
+            .iter()
+            .filter_map(|(client, server)| client.counted.or(server.counted))
+            .reduce(|(bytes, time), (more, other)| (bytes + more, union(time, other)))
+            .and_then(|(bytes, (origin, last))| BitRate::of(bytes, Span::from(last - origin))),
+    }
+    .map(|rate| rate.0);
+    (client.completion_ns, client.goodput_bps, client.delivered_bytes) = (completion, goodput, delivered);
 
     for (report, others) in [(&mut *client, clients), (&mut *server, servers)] {
         for other in others {
@@ -151,8 +162,11 @@ fn figures(client: &Report, server: &Report) -> Connection {
 
 /// From the begin of the one that began first to the end of the one that ended last, where both are known.
 fn widest(one: Option<(Instant, Instant)>, other: Option<(Instant, Instant)>) -> Option<(Instant, Instant)> {
-    let ((begun, ended), (other_begun, other_ended)) = (one?, other?);
-    Some((begun.min(other_begun), ended.max(other_ended)))
+    Some(union(one?, other?))
+}
+
+fn union((begun, ended): (Instant, Instant), (other_begun, other_ended): (Instant, Instant)) -> (Instant, Instant) {
+    (begun.min(other_begun), ended.max(other_ended))
 }
 
 /// Adds what is counted over all connections of an end.
@@ -244,14 +258,27 @@ mod tests {
     }
 
     #[test]
-    fn goodputs_of_streams_add_up() {
+    fn streams_that_follow_each_other_carry_no_more_than_the_link() {
         let work = Workload { kind: Work::Stream, connections: 2, ..Workload::default() };
-        let receiver = |goodput| Report { goodput_bps: Some(goodput), delivered_bytes: Some(9), ..Report::default() };
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let receiver = |from, to| Report {
+            goodput_bps: Some(8_000_000),
+            delivered_bytes: Some(1000 * (to - from)),
+            counted: Some((1000 * (to - from), (at(from), at(to)))),
+            ..Report::default()
+        };
         let mut client = Report { others: vec![Report::default()], ..Report::default() };
-        let mut server = Report { others: vec![receiver(40)], ..receiver(2) };
+        let mut server = Report { others: vec![receiver(30, 50)], ..receiver(10, 30) };
         let connections = merge(&work, &mut client, &mut server);
-        assert_eq!(connections.len(), 2);
-        assert_eq!((client.goodput_bps, client.delivered_bytes, client.completion_ns), (Some(42), Some(18), None));
+        assert_eq!(
+            connections.iter().map(|connection| connection.goodput_bps).collect::<Vec<_>>(),
+            [Some(8_000_000); 2]
+        );
+        assert_eq!(
+            (client.goodput_bps, client.delivered_bytes, client.completion_ns),
+            (Some(8_000_000), Some(40_000), None)
+        );
     }
 
     #[test]

@@ -74,6 +74,8 @@ pub struct Report {
     pub others: Vec<Self>,
     /// When the first send was made and the last arrival came, where nothing rested between and this end knows.
     span: Option<(Instant, Instant)>,
+    /// Bytes of which the goodput of a stream is made, and when the first and the last instant of their time were.
+    counted: Option<(u64, (Instant, Instant))>,
     /// Round trips of the chunks one by one, kept where several connections put theirs together.
     latencies: Option<Recorder>,
 }

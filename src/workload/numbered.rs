@@ -407,6 +407,7 @@ fn receive_stream(
     report.lost_chunks = control.sent().map(|sent| sent.saturating_sub(seen.count));
     result?;
     report.goodput_bps = count.goodput();
+    report.counted = count.counted();
     if work.bytes.is_some()
         && report.lost_chunks == Some(0)
         && let (Some(start), Some(last)) = (control.started(), count.last)

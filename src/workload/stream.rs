@@ -135,13 +135,15 @@ impl Count {
 
     /// Bits per second between the origin and the last arrival, `None` if nothing arrived between them.
     pub(super) fn goodput(&self) -> Option<u64> {
+        let (counted, (origin, last)) = self.counted()?;
+        BitRate::of(counted, Span::from(last - origin)).map(|rate| rate.0)
+    }
+
+    /// Bytes that arrived after the origin, and the instants of the origin and the last arrival.
+    pub(super) fn counted(&self) -> Option<(u64, (Instant, Instant))> {
         let (origin, before) = self.origin?;
         let counted = self.delivered - before;
-        let elapsed = Span::from(self.last? - origin);
-        if counted == 0 {
-            return None;
-        }
-        BitRate::of(counted, elapsed).map(|rate| rate.0)
+        if counted == 0 { None } else { Some((counted, (origin, self.last?))) }
     }
 }
 
@@ -158,6 +160,7 @@ fn receive_stream(
     report.delivered_bytes = Some(count.delivered);
     result?;
     report.goodput_bps = count.goodput();
+    report.counted = count.counted();
     if work.bytes.is_some()
         && let (Some(start), Some(last)) = (control.started(), count.last)
     {
