@@ -20,6 +20,9 @@ pub(super) const SCTP_RETRANSMISSION_TIMEOUT: Rule = Rule {
         let expired = view.counter("SctpT3RtxExpireds").filter(|&expired| expired > 0)?;
         let told =
             format!("{} ran out", count(expired, "retransmission timer (T3-rtx)", "retransmission timers (T3-rtx)"));
+        if view.connections() > 1 {
+            return Some(format!("{told}{}", on_several(view)));
+        }
         let (Some(took), Some(shortest), Some(alone)) =
             (view.took(), view.milliseconds("net.sctp.rto_min"), view.at_one_end("SctpT3RtxExpireds"))
         else {
@@ -39,10 +42,18 @@ pub(super) const TCP_RETRANSMISSION_TIMEOUT: Rule = Rule {
     look: |view| {
         let expired = view.counter("TcpExtTCPTimeouts").filter(|&expired| expired > 0)?;
         let told = format!("{} ran out", count(expired, "retransmission timer", "retransmission timers"));
+        if view.connections() > 1 {
+            return Some(format!("{told}{}", on_several(view)));
+        }
         let (Some(took), Some(alone)) = (view.took(), view.at_one_end("TcpExtTCPTimeouts")) else { return Some(told) };
         Some(format!("{told}{}", waited(alone, TCP_RTO_MIN, took, "the shortest timeout")))
     },
 };
+
+/// Timers of several connections run at the same time: what they account for cannot be told from their number.
+fn on_several(view: &View<'_>) -> String {
+    format!(" on {} connections at once", view.connections())
+}
 
 /// What expiries at one end account for: each waited for at least the shortest timeout, and if they followed on each other,
 /// each for twice as long as the one before. Of so many at least, and so many at most.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::{CellFindings, explain};
 use crate::explain::RULES;
 use crate::measurement::{
-    Buffer, End, Evidence, Interface, LinkFacts, Measurement, Outcome, QueueFacts, Switch, TcpFacts, Verdict,
+    Buffer, Connection, End, Evidence, Interface, LinkFacts, Measurement, Outcome, QueueFacts, Switch, TcpFacts,
+    Verdict,
 };
 use crate::record::{Record, example};
 
@@ -313,4 +314,25 @@ fn names_are_unique_and_every_rule_is_documented() {
             );
         }
     }
+}
+
+#[test]
+fn of_several_connections_nothing_is_told_that_holds_for_one() {
+    let limited = TcpFacts { rwnd_limited_ns: Some(450_000_000), ..TcpFacts::default() };
+    let mut record = stream(&limited);
+    (record.measurement.server.cpu_user_ns, record.measurement.server.cpu_system_ns) =
+        (Some(10_000_000), Some(940_000_000));
+    assert!(of(&record).has("receiver-limited") && of(&record).has("cpu-bound"));
+    record.measurement.connections = vec![Connection::default(); 2];
+    silent(&record, "receiver-limited");
+    // A guest has one processor for all threads.
+    assert!(sentence(&record, "cpu-bound").starts_with("both ends used the guest's one processor"));
+    record.machine = "native".to_owned();
+    silent(&record, "cpu-bound");
+
+    let mut timers = echo(900_000_000, false, &[("TcpExtTCPTimeouts", 3)]);
+    assert!(sentence(&timers, "tcp-retransmission-timeout").contains("of the 900 ms"));
+    timers.measurement.connections = vec![Connection::default(); 2];
+    let told = sentence(&timers, "tcp-retransmission-timeout");
+    assert_eq!(told, "3 retransmission timers ran out on 2 connections at once");
 }
