@@ -199,3 +199,57 @@ rcvbuf = "128KiB"
     assert_eq!(records[0]["client"]["rcvbuf"]["verdict"], "clamped by rmem_max");
     assert_eq!(initial(&records[1]), 262_144, "twice what was asked: the limit is the kernel's own again");
 }
+
+/// What was written before a message delays it by its bytes over the rate, however short the link's queue (libtorrent#4328,
+/// twisted#9078), unless `TCP_NOTSENT_LOWAT` keeps the socket from taking more than is on its way.
+#[test]
+fn a_message_waits_behind_what_the_send_buffer_holds() {
+    let records = run(r#"
+[link]
+rate = "5Mbit/s"
+delay = "5ms"
+limit = 20
+gso_max_segs = 1
+[socket]
+nodelay = true
+sndbuf = "1MiB"
+[workload]
+chunk_count = 300
+chunk_size = "1KiB"
+[axes]
+"socket.tcp.notsent_lowat" = ["4KiB", "default"]
+"#);
+    let latency = |lowat: &str| number(&records[lowat]["chunk_latency_ns"]["p50"]);
+    // Half of 300 KiB at 5 Mbit/s are 246 ms.
+    let behind = latency("default");
+    assert!((200_000_000..400_000_000).contains(&behind), "{behind}");
+    // The round trip is 10 ms, and the queue of 20 packets another 48 ms.
+    let soon = latency("4096");
+    assert!((10_000_000..80_000_000).contains(&soon), "{soon}");
+}
+
+/// A fixed receive buffer bounds the goodput of a long path by its size over the round trip, and not that of a short one. One that is
+/// left to the kernel bounds neither (lightway#437, iperf#356).
+#[test]
+fn a_fixed_receive_buffer_bounds_a_long_path_only() {
+    let records = run(r#"
+[workload]
+kind = "stream"
+direction = "upload"
+duration = "3s"
+omit = "1500ms"
+chunk_size = "16KiB"
+[link]
+rate = "20Mbit/s"
+limit = 2000
+[axes]
+"link.delay" = ["250us", "95ms"]
+"socket.server.rcvbuf" = ["64KiB", "default"]
+"#);
+    let goodput = |place: &str| number(&records[place]["goodput_bps"]);
+    for place in ["250us 65536", "250us default", "95ms default"] {
+        assert!(goodput(place) > 18_000_000, "{place}: {}", goodput(place));
+    }
+    // 64 KiB each round trip of 190 ms are 2.8 Mbit/s; the kernel doubles what is asked, and its overhead takes a part.
+    assert!((2_000_000..6_000_000).contains(&goodput("95ms 65536")), "{}", goodput("95ms 65536"));
+}
