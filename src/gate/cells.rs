@@ -8,8 +8,11 @@ use super::baseline::{Baseline, BaselineCell};
 use super::metric::Metric;
 use crate::measurement::Outcome;
 use crate::settings::{Axes, Clock};
-use crate::stats::Figures;
+use crate::stats::{Figures, MannWhitney, Ratio, mann_whitney, ratio};
 use crate::units::choice;
+
+/// The confidence of intervals.
+const CONFIDENCE: f64 = 0.95;
 
 choice! {
     /// How cells of two sides are matched.
@@ -66,6 +69,17 @@ impl Matched<'_> {
     /// Whether both sides measured in virtual time, so that figures are compared as they are.
     pub(super) fn exact(&self) -> bool {
         [self.before, self.after].into_iter().flatten().all(|cell| cell.clock == Clock::Virtual)
+    }
+
+    /// The test of both sides' figures, and the second median over the first with an interval. In virtual time there is no chance, and
+    /// so neither test nor interval.
+    pub(super) fn contrast(&self, first: Option<&Side>, second: Option<&Side>) -> (Option<MannWhitney>, Option<Ratio>) {
+        let Some((first, second)) = first.zip(second) else { return (None, None) };
+        let found = ratio(&first.figures, &second.figures, CONFIDENCE);
+        if self.exact() {
+            return (None, found.map(|ratio| Ratio { interval: None, ..ratio }));
+        }
+        (mann_whitney(&first.figures, &second.figures), found)
     }
 
     /// The figures of both sides. In virtual time the same repeats of both: each repeat begins at a moment of its own, and another

@@ -9,14 +9,11 @@ use super::error::GateError;
 use super::judge::metric_of;
 use super::metric::{Metric, Worse};
 use crate::settings::Axes;
-use crate::stats::{MannWhitney, Ratio, benjamini_hochberg, mann_whitney, minimum_p, ratio};
+use crate::stats::{MannWhitney, Ratio, benjamini_hochberg, minimum_p};
 use crate::units::choice;
 
 /// The expected share of wrong findings among those of a comparison.
 const LEVEL: f64 = 0.05;
-/// The confidence of intervals.
-const CONFIDENCE: f64 = 0.95;
-
 choice! {
     /// What a comparison says of a cell.
     Difference {
@@ -92,16 +89,12 @@ impl Comparison {
             .iter()
             .map(|matched| {
                 let (first, second) = matched.sides(metric);
-                let exact = matched.exact();
-                let figures =
-                    first.as_ref().zip(second.as_ref()).map(|(first, second)| (&first.figures, &second.figures));
-                let test = figures.filter(|_| !exact).and_then(|(first, second)| mann_whitney(first, second));
-                let ratio = figures.and_then(|(first, second)| ratio(first, second, CONFIDENCE));
+                let (test, ratio) = matched.contrast(first.as_ref(), second.as_ref());
                 Compared {
                     cell: matched.id(),
                     axes: matched.axes(),
-                    exact,
-                    ratio: ratio.map(|ratio| if exact { Ratio { interval: None, ..ratio } } else { ratio }),
+                    exact: matched.exact(),
+                    ratio,
                     test,
                     adjusted_p: None,
                     difference: Difference::default(),

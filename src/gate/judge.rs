@@ -13,11 +13,8 @@ use super::metric::Metric;
 use super::rules::{Rules, Size};
 use crate::measurement::Outcome;
 use crate::settings::Axes;
-use crate::stats::{MannWhitney, Ratio, Shape, holm, mann_whitney, minimum_p, ratio, repeats_needed};
+use crate::stats::{MannWhitney, Ratio, Shape, holm, minimum_p, repeats_needed};
 use crate::units::choice;
-
-/// The confidence of intervals that are shown beside a change.
-const CONFIDENCE: f64 = 0.95;
 
 choice! {
     /// What is to be said of a cell.
@@ -279,17 +276,14 @@ fn alarm(look: &Look) -> String {
 /// The figures of a cell beside each other, not judged yet.
 fn compared(matched: &Matched<'_>, metric: Metric) -> Judged {
     let (before, after) = matched.sides(metric);
-    let exact = matched.exact();
-    let figures = before.as_ref().zip(after.as_ref()).map(|(before, after)| (&before.figures, &after.figures));
-    let test = figures.filter(|_| !exact).and_then(|(before, after)| mann_whitney(before, after));
-    let smallest = test.and(figures).map(|(before, after)| minimum_p(before.len(), after.len()));
-    let ratio = figures.and_then(|(before, after)| ratio(before, after, CONFIDENCE));
+    let (test, ratio) = matched.contrast(before.as_ref(), after.as_ref());
+    let counts = before.as_ref().zip(after.as_ref()).map(|(before, after)| (before.figures.len(), after.figures.len()));
+    let smallest = test.and(counts).map(|(before, after)| minimum_p(before, after));
     Judged {
         cell: matched.id(),
         axes: matched.axes(),
-        exact,
-        // An interval is about chance, which virtual time does not have.
-        ratio: ratio.map(|ratio| if exact { Ratio { interval: None, ..ratio } } else { ratio }),
+        exact: matched.exact(),
+        ratio,
         test,
         adjusted_p: None,
         minimum_p: smallest,

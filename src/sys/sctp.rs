@@ -147,7 +147,7 @@ plain! {
         // The address that follows is aligned to 8.
         padding: u32,
         address: Storage,
-        counters: [u64; 15],
+        counters: Statistics,
     }
 }
 
@@ -409,8 +409,9 @@ pub fn status(socket: BorrowedFd<'_>, association: Association) -> io::Result<St
     })
 }
 
-/// Counters of an association (`SCTP_GET_ASSOC_STATS`, since Linux 3.8).
+/// Counters of an association (`SCTP_GET_ASSOC_STATS`, since Linux 3.8), in the kernel's order (`struct sctp_assoc_stats`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct Statistics {
     /// Largest retransmission timeout since the last look, in ticks of the kernel's timer: unlike other times it is not converted
     /// (`sctp_getsockopt_assoc_stats`, net/sctp/socket.c).
@@ -450,41 +451,7 @@ pub struct Statistics {
 /// # Errors
 /// What `getsockopt(2)` says: `EINVAL` where there is no such association.
 pub fn statistics(socket: BorrowedFd<'_>, association: Association) -> io::Result<Statistics> {
-    let raw = get(socket, GET_ASSOC_STATS, RawStatistics { association, ..RawStatistics::zeroed() })?;
-    let [
-        max_rto,
-        sacks_in,
-        sacks_out,
-        packets_out,
-        packets_in,
-        retransmitted,
-        out_of_sequence,
-        duplicates_in,
-        gaps,
-        unordered_out,
-        unordered_in,
-        ordered_out,
-        ordered_in,
-        control_out,
-        control_in,
-    ] = raw.counters;
-    Ok(Statistics {
-        max_rto,
-        sacks_in,
-        sacks_out,
-        packets_out,
-        packets_in,
-        retransmitted,
-        out_of_sequence,
-        duplicates_in,
-        gaps,
-        unordered_out,
-        unordered_in,
-        ordered_out,
-        ordered_in,
-        control_out,
-        control_in,
-    })
+    get(socket, GET_ASSOC_STATS, RawStatistics { association, ..RawStatistics::zeroed() }).map(|raw| raw.counters)
 }
 
 #[cfg(test)]

@@ -406,15 +406,7 @@ fn receive_stream(
     report.duplicated_chunks = Some(seen.duplicated);
     report.lost_chunks = control.sent().map(|sent| sent.saturating_sub(seen.count));
     result?;
-    report.goodput_bps = count.goodput();
-    report.counted = count.counted();
-    if work.bytes.is_some()
-        && report.lost_chunks == Some(0)
-        && let (Some(start), Some(last)) = (control.started(), count.last)
-    {
-        report.completion_ns = Some(Span::from(last - start).0);
-        report.span = Some((start, last));
-    }
+    count.tell(work, control, report.lost_chunks == Some(0), report);
     Ok(())
 }
 

@@ -139,6 +139,19 @@ impl Count {
         BitRate::of(counted, Span::from(last - origin)).map(|rate| rate.0)
     }
 
+    /// Tells what was counted, and the completion of a stream with an end of its own of which all (`whole`) has arrived.
+    pub(super) fn tell(&self, work: &Workload, control: &Control<'_>, whole: bool, report: &mut Report) {
+        report.goodput_bps = self.goodput();
+        report.counted = self.counted();
+        if work.bytes.is_some()
+            && whole
+            && let (Some(start), Some(last)) = (control.started(), self.last)
+        {
+            report.completion_ns = Some(Span::from(last - start).0);
+            report.span = Some((start, last));
+        }
+    }
+
     /// Bytes that arrived after the origin, and the instants of the origin and the last arrival.
     pub(super) fn counted(&self) -> Option<(u64, (Instant, Instant))> {
         let (origin, before) = self.origin?;
@@ -159,14 +172,7 @@ fn receive_stream(
     let result = drain(channel, &mut buffer, work, control, &mut count);
     report.delivered_bytes = Some(count.delivered);
     result?;
-    report.goodput_bps = count.goodput();
-    report.counted = count.counted();
-    if work.bytes.is_some()
-        && let (Some(start), Some(last)) = (control.started(), count.last)
-    {
-        report.completion_ns = Some(Span::from(last - start).0);
-        report.span = Some((start, last));
-    }
+    count.tell(work, control, true, report);
     Ok(())
 }
 
