@@ -178,16 +178,22 @@ pub fn measure(
     let mut setup = None;
     let mut started = None;
     let (server, client) = thread::scope(|scope| {
-        let applied = &applied;
-        let server = thread::Builder::new()
-            .name("server".to_owned())
-            .spawn_scoped(scope, move || serve(settings, limits, applied, &server_seat, &crossing_server));
+        let (applied, control) = (&applied, &control);
+        let server = thread::Builder::new().name("server".to_owned()).spawn_scoped(scope, move || {
+            serve(settings, limits, applied, &server_seat, &crossing_server).inspect_err(|_| {
+                // The other end may be waiting for this one by now.
+                control.call_off();
+            })
+        });
         let (setup, started) = (&mut setup, &mut started);
         let client = thread::Builder::new().name("client".to_owned()).spawn_scoped(scope, move || {
             request(settings, limits, applied, &client_seat, &crossing_client, || {
                 *setup = Some(begun.elapsed());
                 before_start();
                 *started = Some(Instant::now());
+            })
+            .inspect_err(|_| {
+                control.call_off();
             })
         });
         (server.map(thread::ScopedJoinHandle::join), client.map(thread::ScopedJoinHandle::join))
