@@ -164,6 +164,22 @@ fn offloads_are_turned_off_and_on_at_the_end_that_is_named() {
     let link = measured.link.expect("a link");
     assert_eq!(link.server.tx_checksum.given, Some(false));
     assert_eq!(link.client.tx_checksum.given, Some(true), "the kernel's own");
+    for on in ["false", "true"] {
+        let link = self::measured(&[("link.client.rx_checksum", on)]).link.expect("a link");
+        assert_eq!(link.client.rx_checksum.given, Some(on == "true"));
+        assert_eq!(link.server.rx_checksum.asked, None);
+    }
+}
+
+#[test]
+fn an_mtu_is_that_of_both_devices_and_decides_the_segments() {
+    for (mtu, mss) in [(1000, 948), (9000, 8948)] {
+        let measured = measured(&[("link.mtu", mtu.to_string().as_str())]);
+        let link = measured.link.expect("a link");
+        assert_eq!((link.client.mtu, link.server.mtu), (Some(mtu), Some(mtu)));
+        let tcp = measured.client.evidence.and_then(|evidence| evidence.tcp).expect("what TCP knows");
+        assert_eq!(tcp.mss_bytes, Some(mss), "less 40 bytes of headers and 12 of time stamps");
+    }
 }
 
 #[test]
@@ -239,6 +255,12 @@ fn threads_stay_where_they_are_put() {
     assert_eq!(facts.server.processors.len(), here.len(), "the scheduler decides there");
     assert_eq!(measured(&[]).placement, None, "nothing was asked");
 
+    // The other end, which may wait for this one by then, does not wait for the deadline.
+    let begun = std::time::Instant::now();
+    for _ in 0..10 {
+        assert_eq!(measure(&[("placement.client_cpu", "1023")]).outcome, Outcome::Skipped);
+    }
+    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
     let nowhere = measure(&[("placement.server_cpu", "1023")]);
     assert_eq!(nowhere.outcome, Outcome::Skipped);
     let reason = nowhere.reason.expect("a reason");

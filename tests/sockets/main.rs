@@ -1,5 +1,5 @@
 //! Socket options, protocols and shapes of a workload: each takes effect on the kernel that the tests run on, or says why not. What
-//! that kernel lacks is tried in a guest in virtual time (tests/virtual_cells).
+//! that kernel lacks is tried in a guest in virtual time (`tests/virtual_cells`).
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -71,6 +71,44 @@ fn what_the_kernel_refuses_or_lacks_says_what_and_where() {
     assert!(reason.contains("no-such on the server") && reason.contains("reno"), "{reason}");
 }
 
+/// C02: a floor, then exactly twice, on both sides and for each protocol that has one (measured on 6.18: 2304 and 4608); C08: MPTCP doubles
+/// like TCP (mptcp#36, mptcp_net-next#619). The floor is the kernel's own and found by asking for nothing.
+#[test]
+fn below_the_floor_all_requests_are_one_and_above_it_each_is_doubled() {
+    for protocol in ["tcp", "udp", "mptcp"] {
+        let given = |asked: u64| {
+            let asked = Value::Int(asked);
+            // One small chunk each way: the smallest buffers take it.
+            let cell = measure(
+                &[
+                    ("workload.protocol", word(protocol)),
+                    ("chunk_count", Value::Int(1)),
+                    ("rcvbuf", asked.clone()),
+                    ("sndbuf", asked),
+                ],
+                20_000,
+            );
+            (cell.outcome != Outcome::Skipped).then_some([cell.client.rcvbuf, cell.client.sndbuf])
+        };
+        let Some(floors) = given(0) else { continue };
+        for (side, floor) in floors.iter().enumerate() {
+            assert_eq!(floor.verdict, Some(Verdict::Raised), "{protocol}: {floor:?}");
+            let least = floor.initial.expect("a size");
+            for (asked, expected, verdict) in [
+                (least / 4, least, Verdict::Raised),
+                (least / 2, least, Verdict::Doubled),
+                (least / 2 + 1, least + 2, Verdict::Doubled),
+                (least, 2 * least, Verdict::Doubled),
+            ] {
+                let buffer = &given(asked).expect("as before")[side];
+                assert_eq!((buffer.initial, buffer.verdict), (Some(expected), Some(verdict)), "{protocol}: {asked}");
+            }
+        }
+    }
+}
+
+/// C06: as root in a namespace of the machine's own user namespace, `SO_RCVBUFFORCE` is allowed: 16 MiB become 33554432 whatever the limit
+/// (crun#598, quic-go#3795). In a user namespace it is not: `tests/native_cli.rs`.
 #[test]
 fn a_forced_buffer_is_not_bounded() {
     let forced = measure(&[("socket.rcvbuf_force", word("16MiB")), ("socket.sndbuf_force", word("16MiB"))], 10_000);

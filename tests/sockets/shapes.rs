@@ -1,6 +1,6 @@
 //! Shapes of a workload: patterns of requests, gaps, a stream beside, readers that rest, sends in place.
 
-use sweep::measurement::Reading;
+use sweep::measurement::{Outcome, Reading};
 use sweep::settings::Value;
 
 use crate::common::cells::{measure, word};
@@ -12,6 +12,8 @@ fn write_write_read(values: &[(&str, Value)]) -> u64 {
     measured(&[&shape[..], values].concat()).chunk_latency_ns.expect("latencies").p50 / 1_000_000
 }
 
+/// C17 to C19: Nagle's algorithm and the delayed acknowledgement (laurus#732, tower-grpc#149, Rusnel#30), one write as the control
+/// (foundationdb#2008, icinga2#8648), and `TCP_QUICKACK`, which only helps before each read (lavinmq#679, opencbdc-tx#254).
 #[test]
 fn write_write_read_waits_for_a_delayed_acknowledgement_unless_it_is_asked_for_at_once() {
     let quickack = "socket.server.tcp.quickack";
@@ -20,6 +22,11 @@ fn write_write_read_waits_for_a_delayed_acknowledgement_unless_it_is_asked_for_a
     assert!(write_write_read(&[(quickack, word("each-read"))]) < 20);
     assert!(write_write_read(&[("socket.client.nodelay", Value::Bool(true))]) < 20);
     assert!(write_write_read(&[("workload.pattern", word("write-read"))]) < 20, "one write is not held back");
+    let mptcp = ("workload.protocol", word("mptcp"));
+    if measure(std::slice::from_ref(&mptcp), 20_000).outcome == Outcome::Measured {
+        assert!(write_write_read(std::slice::from_ref(&mptcp)) >= 35, "MPTCP waits like TCP");
+        assert!(write_write_read(&[mptcp, ("socket.client.nodelay", Value::Bool(true))]) < 20);
+    }
 }
 
 #[test]
@@ -80,6 +87,31 @@ fn a_reader_that_rests_slows_the_stream_down() {
         ("workload.read_pause", word("10ms")),
     ]);
     assert!(slow.completion_ns.expect("a completion") >= 140_000_000, "16 reads of 64 KiB: {slow:?}");
+    // C43: how much the application offers to each read is its own choice (otp#9355): reads of 16 KiB are four times as many rests.
+    let often = measured(&[
+        ("workload.kind", word("stream")),
+        ("workload.bytes", word("1MiB")),
+        ("workload.read_size", word("16KiB")),
+        ("workload.read_pause", word("10ms")),
+    ]);
+    assert!(often.completion_ns.expect("a completion") >= 600_000_000, "64 reads of 16 KiB: {often:?}");
+}
+
+/// C43: the size of a send is what was asked and never taken from `SO_SNDBUF` (PerfKitBenchmarker#2075): sends in place are counted.
+#[test]
+fn a_chunk_is_as_large_as_asked_whatever_the_send_buffer() {
+    for sndbuf in ["default", "32KiB", "256KiB"] {
+        let stream = measured(&[
+            ("workload.kind", word("stream")),
+            ("workload.bytes", word("1MiB")),
+            ("workload.zerocopy", Value::Bool(true)),
+            ("chunk_size", word("4KiB")),
+            ("sndbuf", word(sndbuf)),
+        ]);
+        let sends = stream.client.zerocopy.expect("the sender's counts").sends;
+        // One that the full buffer takes in part is made up for by another.
+        assert!((256..400).contains(&sends), "{sends} sends of 4 KiB with a send buffer of {sndbuf}");
+    }
 }
 
 #[test]

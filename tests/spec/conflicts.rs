@@ -63,3 +63,34 @@ fn presets_that_clash() {
     );
     insta::assert_snapshot!("preset_that_is_no_list", errors(&named("[axes]\npreset = \"none\"\n")));
 }
+
+#[test]
+fn a_workload_that_cannot_end_in_time() {
+    insta::assert_snapshot!(
+        "a_stream_longer_than_the_timeout",
+        errors(&named(
+            "[run]\ntimeout = \"2s\"\n[workload]\nkind = \"stream\"\n[axes]\n\"workload.duration\" = [\"1s\", \"2s\", \"5s\"]\n"
+        ))
+    );
+    insta::assert_snapshot!(
+        "gaps_longer_than_the_timeout",
+        errors(&named("[workload]\npattern = \"write-read\"\ngap = \"2s\"\nchunk_count = 100\n"))
+    );
+}
+
+/// Each of these was once answered with a second error that was none, or without the place.
+#[test]
+fn nothing_follows_from_what_cannot_go_together() {
+    insta::assert_snapshot!(
+        "a_qdisc_beside_netem",
+        errors(&named("[link]\nqdisc = \"fq_codel\"\ntarget = \"5ms\"\ninterval = \"50ms\"\ndelay = \"1ms\"\n"))
+    );
+    insta::assert_snapshot!(
+        "a_datagram_too_large",
+        errors(&named("[workload]\nprotocol = \"udp\"\nchunk_size = \"1MiB\"\n"))
+    );
+    insta::assert_snapshot!(
+        "loopback_with_two_ends",
+        errors(&named("[link]\ntopology = \"loopback\"\ndelay = \"1ms\"\nserver.loss = \"1%\"\n"))
+    );
+}

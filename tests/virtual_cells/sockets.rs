@@ -3,6 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::common::Workshop;
+use crate::{measured, number, run};
 
 /// The records of a sweep in a guest in virtual time, with these lines in place of dots.
 fn in_a_guest(lines: &str) -> Vec<Json> {
@@ -128,4 +129,51 @@ fn several_connections_in_virtual_time_are_the_same_every_time() {
         assert_eq!(once.len(), 2);
         assert_eq!(once, run(lines));
     }
+}
+
+/// C26: a message above the send buffer is refused however long one waits, and the reason names the size that passes. The cells beside it go
+/// on, and TCP takes any size (iperf#1186, sctp#31).
+#[test]
+fn a_message_above_the_send_buffer_is_invalid_and_one_of_its_size_passes() {
+    let records = run(
+        "[link]\ntopology = \"loopback\"\n[workload]\nchunk_count = 2\n[socket]\nsndbuf = \"64KiB\"\nnodelay = true\n[axes]\n\"workload.protocol\" = [\"sctp\", \"tcp\"]\nchunk_size = [131072, 131073]\n",
+    );
+    for place in ["sctp 131072", "tcp 131072", "tcp 131073"] {
+        measured(&records[place]);
+    }
+    let refused = &records["sctp 131073"];
+    assert_eq!(refused["outcome"], "invalid", "{refused}");
+    let reason = refused["reason"].as_str().expect("a reason");
+    assert!(
+        reason.contains("a message of 131073 bytes") && reason.contains("a chunk_size of 131072 or less"),
+        "{reason}"
+    );
+    assert!(reason.contains("os error 90"), "{reason}");
+}
+
+/// C21: a request in two messages waits for the peer's delayed acknowledgement while Nagle's algorithm is on (go-diameter#225, otp#4775,
+/// otp#9652: 190 ms, and 0.16 ms with `SCTP_NODELAY`).
+#[test]
+fn an_sctp_request_in_two_messages_waits_while_nagles_algorithm_is_on() {
+    let records = run(
+        "[link]\ntopology = \"loopback\"\n[workload]\nprotocol = \"sctp\"\npattern = \"write-write-read\"\nchunk_count = 8\n[axes]\nnodelay = [false, true]\n",
+    );
+    let latency = |place: &str| number(&measured(&records[place])["chunk_latency_ns"]["p50"]) / 1000;
+    assert!((150_000..=250_000).contains(&latency("false")), "{} us", latency("false"));
+    assert!(latency("true") < 1000, "{} us", latency("true"));
+}
+
+/// C01: what a preset stands for is what the kernel is asked: here the runtime whose report this program began with (erlang/otp#9722).
+#[test]
+fn a_preset_asks_for_what_it_stands_for() {
+    let records = run("[axes]\npreset = [\"erlang-otp-27\", \"erlang-otp-28\"]\nnodelay = [true]\n");
+    let (old, new) = (&records["erlang-otp-27 true"], &records["erlang-otp-28 true"]);
+    for end in ["client", "server"] {
+        let (receive, send) = (&measured(old)[end]["rcvbuf"], &old[end]["sndbuf"]);
+        assert_eq!((&receive["asked"], &receive["verdict"]), (&1024.into(), &"raised to the minimum".into()));
+        assert_eq!((&send["asked"], &send["initial"]), (&65536.into(), &131_072.into()));
+        assert_eq!(old[end]["options"]["sctp.events"]["given"], "all");
+        assert_eq!(measured(new)[end]["rcvbuf"]["asked"], Json::Null);
+    }
+    assert!(ms(old) > 1000 && ms(new) < 100, "{} and {}", ms(old), ms(new));
 }
