@@ -200,6 +200,8 @@ fn loopback_has_one_queue_for_both() {
     assert_eq!(link.client.mtu, Some(65536));
 }
 
+/// C14: `tcp_rmem` is the namespace's, and what was not set there is read back too: whether a new one copies the host's differs by kernel
+/// (moby#30778, kubernetes#125234). `rmem_max` is not, and is never written: the test below.
 #[test]
 fn a_sysctl_of_the_namespace_takes_effect_there_and_nowhere_else() {
     let before = fs::read_to_string("/proc/sys/net/ipv4/tcp_rmem").expect("a sysctl");

@@ -15,14 +15,11 @@ use serde_json::Value;
 
 /// The records of a sweep, run anew in a guest in virtual time, by the values of the axes joined with spaces.
 fn run(sweep: &str) -> BTreeMap<String, Value> {
-    run_in("[kernel]\nclock = \"virtual\"\n", sweep)
-}
-
-/// The same with a table of the kernel of its own.
-fn run_in(kernel: &str, sweep: &str) -> BTreeMap<String, Value> {
-    let head = format!("name = \"cells\"\n[run]\nrepeat = 1\ntimeout = \"180s\"\n{kernel}");
+    let head = "name = \"cells\"\n[run]\nrepeat = 1\ntimeout = \"180s\"\n[kernel]\nclock = \"virtual\"\n";
     let workshop = Workshop::new(&format!("{head}{sweep}"));
-    workshop.run(&["run", "sweep.toml", "--fresh", "--no-plot", "-j", "2"]).expect(0);
+    let ran = workshop.run(&["run", "sweep.toml", "--fresh", "--no-plot", "-j", "2"]);
+    // Cells that have no figures are looked at one by one.
+    assert!(matches!(ran.code, Some(0 | 3)), "{}\n{}", ran.out, ran.err);
     let records = workshop.records("latest");
     records.into_iter().map(|record| (place(&record), record)).collect()
 }
