@@ -258,7 +258,7 @@ fn a_missing_protocol_is_skipped_natively_with_what_to_do() {
 fn doctor_tells_what_to_do_about_each_no() {
     let workshop = Workshop::new("");
     let ran = workshop.run(&["doctor", "--json"]).expect(0);
-    let findings: Vec<serde_json::Value> = serde_json::from_str(&ran.out).expect("JSON");
+    let findings: Vec<Value> = serde_json::from_str(&ran.out).expect("JSON");
     assert!(findings.len() >= 10);
     for finding in findings {
         assert_eq!(finding["works"] == false, finding["remedy"].is_string(), "{finding}");
