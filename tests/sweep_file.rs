@@ -296,7 +296,7 @@ fn every_key_is_named_in_a_test_that_measures() {
             let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let measures =
                 folder != "tests" || ["native", "virtual", "guest"].iter().any(|start| name.starts_with(start));
-            if measures && name.ends_with(".rs") {
+            if measures && file.extension().is_some_and(|extension| extension == "rs") {
                 sources += &std::fs::read_to_string(&file).expect("a source");
             }
         }
