@@ -98,7 +98,8 @@ pub(super) const AUTOTUNED: Rule = Rule {
     severity: Severity::Note,
     about: "No size was asked, and while a TCP stream ran the kernel grew the receive buffer of the end that received, or the send buffer of the one that \
         sent, to more than four times what was on its way (goodput times the smallest round trip).",
-    advice: "where memory or queueing matters, ask for a size: a few times goodput times round trip is enough",
+    advice: "where memory or queueing matters, ask for a size: a few times goodput times round trip is enough, and not less than a few of \
+        the 64 KiB that the kernel hands over at once",
     source: "tcp_rcv_space_adjust and tcp_sndbuf_expand, net/ipv4/tcp_input.c; tcp(7), tcp_moderate_rcvbuf",
     look: |view| {
         if !view.is_stream() {
@@ -213,8 +214,8 @@ pub(super) const LARGER_THAN_USED: Rule = Rule {
     name: "larger-than-used",
     severity: Severity::Note,
     about: "A TCP buffer was asked for, the sender never waited for it (tcpi_rwnd_limited and tcpi_sndbuf_limited below 1 % of the time that it had data to \
-        send), and at each of at least 16 looks it was four times what was used: the receive window four times what the sender held, sent or waiting; or \
-        the send buffer four times what it held.",
+        send), and in at least 16 looks the largest receive window was four times the most that the sender held, sent or waiting; or the send buffer \
+        was.",
     advice: "a smaller size does as well, and so may none at all: what is used is bounded by the other end or by the path",
     source: "tcpi_snd_wnd; SO_MEMINFO, sk_get_meminfo, net/core/sock.c",
     look: |view| {

@@ -89,7 +89,7 @@ pub(super) const LINK_LIMITED: Rule = Rule {
         }
         let (rate, most) = most_of_link(view)?;
         let goodput = view.measurement().goodput_bps?;
-        if at_least(goodput, 995, most.saturating_mul(10)) {
+        if at_least(goodput.saturating_mul(10), 995, most) {
             return Some(format!(
                 "{}: all that a link of {rate} leaves for data ({})",
                 BitRate(goodput),
@@ -156,13 +156,17 @@ pub(super) const RECEIVER_LIMITED: Rule = Rule {
     },
 };
 
+/// The shortest stream of which it is said, in nanoseconds.
+const LONG_ENOUGH: u64 = 200_000_000;
+
 /// From what share of the time on a connection without anything to send counts as waiting for its application, in per cent.
 const IDLE: u64 = 20;
 
 pub(super) const APPLICATION_LIMITED: Rule = Rule {
     name: "application-limited",
     severity: Severity::Limit,
-    about: "For at least 20 % of a TCP stream's time nothing was to be sent and all was acknowledged (tcpi_busy_time). Or the sender waited for the \
+    about: "For at least 20 % of a TCP stream's time, of 200 ms at least, nothing was to be sent and all was acknowledged (tcpi_busy_time), and no \
+        processor was the limit (cpu-bound). Or the sender waited for the \
         peer's window for as much of the time as receiver-limited asks for, the window closed altogether (TcpExtTCPToZeroWindowAdv), and at half of \
         the looks at least half of the receive buffer lay unread.",
     advice: "look at the program, not at the sockets: it writes, or reads, less than the connection would carry; larger chunks or reads",
@@ -183,6 +187,10 @@ pub(super) const APPLICATION_LIMITED: Rule = Rule {
         }
         let (name, _, tcp) = view.tcp_sender().filter(|_| view.is_stream() && !is_full(view))?;
         let watched = view.silences()?.watched_ns;
+        // The kernel counts in ticks, and a writer without a processor is no other limit than that.
+        if watched < LONG_ENOUGH || (CPU_BOUND.look)(view).is_some() {
+            return None;
+        }
         // Of the time from the first send to the last arrival, the last one is acknowledged half a round trip later.
         let idle = watched.checked_sub(tcp.busy_ns?)?.checked_sub(tcp.min_rtt_ns?)?;
         at_least(idle, IDLE, watched).then(|| {

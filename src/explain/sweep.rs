@@ -1,5 +1,6 @@
 //! What a whole sweep says: what the cells with a finding have in common, and from where on more does not help.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
@@ -9,7 +10,7 @@ use super::common::{Common, common};
 use super::finding::{RULES, Severity};
 use super::knee::{Knee, knees};
 use crate::record::Record;
-use crate::settings::{Axes, Value};
+use crate::settings::{Axes, Value, find};
 use crate::stats::{CellSummary, by_cell};
 
 /// What separates the cells of a sweep.
@@ -39,9 +40,9 @@ pub struct Group {
     pub rule: Option<String>,
     /// How many cells without the finding the rule holds for too: at most one for every four with it.
     pub others: usize,
-    /// Axes with an order from some value of which on no cell has it, while some below do.
+    /// Axes of sockets, sysctls and limits of queues from some value of which on no cell has it, while some below do.
     pub clear_from: Vec<ClearFrom>,
-    /// The sentence of the cell with the longest completion among them.
+    /// The sentence of the cell with the longest completion among them, or the smallest goodput.
     pub example: String,
     /// What to try.
     pub advice: &'static str,
@@ -76,8 +77,10 @@ fn groups(cells: &[CellSummary], found: &[CellFindings]) -> Vec<Group> {
             let with: BTreeSet<usize> =
                 explained.iter().copied().filter(|&index| found[index].has(rule.name)).collect();
             let worst = with.iter().copied().max_by_key(|&index| {
-                // A cell without a completion timed out.
-                cells[index].completion_ns.map_or(u64::MAX, |figures| figures.median)
+                let CellSummary { completion_ns, goodput_bps, .. } = &cells[index];
+                // A cell without a completion timed out, or is a stream.
+                let completion = completion_ns.map_or(u64::MAX, |figures| figures.median);
+                (completion, Reverse(goodput_bps.map_or(0, |figures| figures.median)))
             })?;
             let example = found[worst].findings.iter().find(|finding| finding.name == rule.name)?;
             let axes = |index: &usize| &cells[*index].axes;
@@ -113,7 +116,16 @@ fn clear_from(inside: &[&Axes], outside: &[&Axes]) -> Vec<ClearFrom> {
         let largest = sizes(inside)?.pop_last()?;
         sizes(&ordered)?.into_iter().find(|value| *value > largest)
     };
-    let axes = first.0.iter().filter_map(|(axis, _)| Some(ClearFrom { axis: axis.clone(), value: clear(axis)? }));
+    // What the path and the workload are is asked, not chosen.
+    let chosen = |axis: &str| {
+        let path = find(axis).map_or(axis, |key| key.path);
+        ["socket.", "sysctl."].iter().any(|room| path.starts_with(room)) || path.contains(".limit")
+    };
+    let axes = first
+        .0
+        .iter()
+        .filter(|(axis, _)| chosen(axis))
+        .filter_map(|(axis, _)| Some(ClearFrom { axis: axis.clone(), value: clear(axis)? }));
     axes.collect()
 }
 

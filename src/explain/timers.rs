@@ -36,11 +36,15 @@ pub(super) const TCP_RETRANSMISSION_TIMEOUT: Rule = Rule {
     name: "tcp-retransmission-timeout",
     severity: Severity::Stall,
     about: "TcpExtTCPTimeouts moved: nothing was acknowledged in time, and the retransmission timer ran out. It is at least 200 ms and \
-        doubles at each expiry. What it accounts for are the longest silences, no more than timers ran out, of at least 100 ms.",
+        doubles at each expiry. What it accounts for are the longest silences, no more than timers ran out, of at least 100 ms. Not \
+        told of an echo that sent nothing again itself beside a stream.",
     advice: "find what was lost: queue drops at the link, a receive buffer too small for the burst, or loss that was asked for",
     source: "RFC 6298; tcp_retransmit_timer, net/ipv4/tcp_timer.c",
     look: |view| {
         let expired = view.counter("TcpExtTCPTimeouts").filter(|&expired| expired > 0)?;
+        if view.measurement().beside.is_some() && view.sent_again() == Some(0) {
+            return None;
+        }
         let told = format!("{} ran out", count(expired, "retransmission timer", "retransmission timers"));
         Some(accounted(
             view,
@@ -66,19 +70,24 @@ fn accounted(
         // They run at the same time: what they account for cannot be told from their number.
         return format!("{told} on {} connections at once", view.connections());
     }
+    if view.measurement().beside.is_some() {
+        // The stream's timers are counted with the echo's.
+        return format!("{told} on the connection of the echo or on that of the stream beside it");
+    }
     let Some((shortest, name)) = shortest else { return told };
+    let each = if expired == 1 { "after" } else { "each after" };
     // On the way there and back nothing arrives either.
     let from = from.0.max(shortest.0 / 2) + view.path().0;
     let within = view.silences().and_then(|silences| Some((silences, silences.within(from, u64::MAX, expired)?)));
     match (within, view.took(), view.at_one_end(counter)) {
         (Some((_, (0, _))), ..) => {
             format!(
-                "{told} (each after {shortest} or more, {name}), and no arrival waited for that: nothing was silent for {}",
+                "{told} ({each} {shortest} or more, {name}), and no arrival waited for that: nothing was silent for {}",
                 Span(from)
             )
         }
         (Some((silences, (number, sum))), ..) => format!(
-            "{told}, each after {shortest} or more ({name}): {} nothing arrived meanwhile, {}",
+            "{told}, {each} {shortest} or more ({name}): {} nothing arrived meanwhile, {}",
             count(number, "time", "times"),
             of(sum, silences)
         ),

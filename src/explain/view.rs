@@ -117,6 +117,12 @@ impl<'a> View<'a> {
         }))
     }
 
+    /// Segments that both ends of a TCP connection sent again.
+    pub(super) fn sent_again(&self) -> Option<u64> {
+        let ends = self.ends().map(|(_, end)| end.evidence.as_ref()?.tcp.as_ref()?.retransmits);
+        ends.into_iter().sum()
+    }
+
     /// The devices of both ends, with the names of the ends.
     pub(super) fn devices(&self) -> Vec<(&'static str, &'a Interface)> {
         let link = self.measurement().link.as_ref();
@@ -175,6 +181,9 @@ pub(super) fn share(part: u64, whole: u64) -> String {
         return "0 %".to_owned();
     }
     let tenths = u128::from(part) * 1000 / u128::from(whole);
+    if tenths == 0 && part > 0 {
+        return "less than 0.1 %".to_owned();
+    }
     if tenths >= 100 || tenths == 0 {
         format!("{} %", (tenths + 5) / 10)
     } else {

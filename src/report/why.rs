@@ -1,6 +1,6 @@
 //! Why: findings as a person reads them, for one cell and for a whole sweep.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use crate::explain::{CellFindings, ClearFrom, Group, Knee, Severity, SweepExplanation};
@@ -84,7 +84,7 @@ pub fn explanation(cells: &[CellSummary], explained: &SweepExplanation) -> Strin
     }
     if !explained.knees.is_empty() {
         text += "\nFrom where on more does not help\n";
-        for line in knees(&explained.knees) {
+        for line in knees(&explained.knees, cells) {
             let _ = writeln!(text, "  {line}");
         }
     }
@@ -128,10 +128,18 @@ fn range(cells: &[CellSummary]) -> String {
 }
 
 /// Knees in words, those that say the same in one line.
-fn knees(knees: &[Knee]) -> Vec<String> {
+fn knees(knees: &[Knee], cells: &[CellSummary]) -> Vec<String> {
+    // The choices of the other axes: where all of them say the same, none is named.
+    let choices = |axis: &str| {
+        let others =
+            |cell: &CellSummary| cell.axes.0.iter().filter(|(name, _)| name != axis).cloned().collect::<Vec<_>>();
+        cells.iter().map(others).collect::<BTreeSet<_>>().len()
+    };
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     for knee in knees {
-        let (said, others) = (knee_of(knee), knee.others.to_string());
+        let same = knees.iter().filter(|other| knee_of(other) == knee_of(knee)).count();
+        let everywhere = same == choices(&knee.axis);
+        let (said, others) = (knee_of(knee), if everywhere { String::new() } else { knee.others.to_string() });
         match lines.iter_mut().find(|(other, _)| *other == said) {
             Some((_, wherever)) => wherever.push(others),
             None => lines.push((said, vec![others])),
