@@ -20,4 +20,4 @@ mod view;
 pub use cell::{CellFindings, explain};
 pub use finding::{Finding, RULES, Rule, Severity};
 pub use knee::Knee;
-pub use sweep::{ClearFrom, Group, SweepExplanation, explain_sweep};
+pub use sweep::{ClearFrom, Group, SweepExplanation, explain_run, explain_sweep};
