@@ -1,7 +1,7 @@
 //! Rules about what the kernel made of a buffer.
 
 use super::finding::{Rule, Severity};
-use super::limits::{RECEIVER_LIMITED, SEND_BUFFER_LIMITED, is_full};
+use super::limits::{APPLICATION_LIMITED, RECEIVER_LIMITED, SEND_BUFFER_LIMITED, is_full};
 use super::queues::holds;
 use super::view::{View, at_least, rate};
 use crate::measurement::{Buffer, End, Verdict};
@@ -77,6 +77,11 @@ pub(super) const CLAMPED: Rule = Rule {
 /// How many times the path's content a buffer must grow to for it to be worth a word.
 const WORTH_A_WORD: u64 = 4;
 
+/// The largest factor that is told.
+const MOST_TIMES: u64 = 100;
+/// What the kernel hands over at once, whatever the path is.
+const AT_ONCE: u64 = 64 << 10;
+
 /// Bytes that a TCP stream kept on their way at its goodput, by the smallest round trip that its sender saw; and that round trip.
 fn on_its_way(view: &View<'_>) -> Option<(u64, Span)> {
     let (.., tcp) = view.tcp_sender()?;
@@ -97,12 +102,14 @@ pub(super) const AUTOTUNED: Rule = Rule {
     name: "autotuned",
     severity: Severity::Note,
     about: "No size was asked, and while a TCP stream ran the kernel grew the receive buffer of the end that received, or the send buffer of the one that \
-        sent, to more than four times what was on its way (goodput times the smallest round trip).",
+        sent, to more than four times what was on its way (goodput times the smallest round trip) and than \
+        four times 64 KiB. Not where a program is the limit (application-limited).",
     advice: "where memory or queueing matters, ask for a size: a few times goodput times round trip is enough, and not less than a few of \
         the 64 KiB that the kernel hands over at once",
     source: "tcp_rcv_space_adjust and tcp_sndbuf_expand, net/ipv4/tcp_input.c; tcp(7), tcp_moderate_rcvbuf",
     look: |view| {
-        if !view.is_stream() {
+        // What a program holds up says nothing of the path.
+        if !view.is_stream() || (APPLICATION_LIMITED.look)(view).is_some() {
             return None;
         }
         let (receiver, receiving) = view.tcp_receiver()?;
@@ -111,10 +118,14 @@ pub(super) const AUTOTUNED: Rule = Rule {
         let told: Vec<String> = [(receiver, "receive", &receiving.rcvbuf), (sender, "send", &sending.sndbuf)]
             .into_iter()
             .filter_map(|(name, which, buffer)| {
-                let (initial, largest) = grown(buffer).filter(|(_, largest)| *largest >= WORTH_A_WORD * bytes)?;
-                let times = largest / bytes;
+                let (initial, largest) =
+                    grown(buffer).filter(|(_, largest)| *largest >= WORTH_A_WORD * bytes.max(AT_ONCE))?;
+                let times = match largest / bytes {
+                    times @ ..=MOST_TIMES => format!("{times} times"),
+                    _ => format!("more than {MOST_TIMES} times"),
+                };
                 Some(format!(
-                    "the {name}'s {which} buffer grew from {} to {} ({times} times)",
+                    "the {name}'s {which} buffer grew from {} to {} ({times})",
                     Bytes(initial),
                     Bytes(largest)
                 ))

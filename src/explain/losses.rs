@@ -63,7 +63,7 @@ pub(super) const PROCESSOR_BACKLOG_DROPS: Rule = Rule {
 
 /// Data chunks that arrived at an end, were neither sent twice by mistake nor kept, and so found no room: those that the association counted
 /// beyond what the other end has sent for the first time, and those that the kernel says were discarded.
-fn thrown_away(end: &Association, other: &Association) -> Option<(u64, u64)> {
+pub(super) fn thrown_away(end: &Association, other: &Association) -> Option<(u64, u64)> {
     let arrived = end.ordered_chunks_in? + end.unordered_chunks_in?;
     let sent = other.ordered_chunks_out? + other.unordered_chunks_out?;
     Some((arrived, arrived.saturating_sub(sent)))

@@ -1,8 +1,9 @@
 //! Rules about the queues of the link: what they dropped, delayed, put out of order, or lost at once.
 
 use super::finding::{Rule, Severity};
+use super::losses::thrown_away;
 use super::view::{View, count, has_share, number, rate, share, span};
-use crate::measurement::{End, Interface, QueueFacts};
+use crate::measurement::{Association, End, Interface, QueueFacts};
 use crate::units::{BitRate, Span};
 
 /// Bytes of an Ethernet header, which a queue counts.
@@ -137,17 +138,39 @@ pub(super) const STANDING_QUEUE: Rule = Rule {
     },
 };
 
+/// What an SCTP receiver tells of order: gaps that it reported, where it threw nothing away.
+fn changed_order(view: &View<'_>, associations: &[(&'static str, &Association, &Association)]) -> Option<String> {
+    // What was sent again for nothing is discarded as a duplicate.
+    let twice: u64 = associations.iter().filter_map(|(_, end, _)| end.duplicate_chunks_in).sum();
+    if view.counter("SctpInDataChunkDiscards")? > twice {
+        return None;
+    }
+    let mut gaps = 0;
+    for &(_, end, other) in associations {
+        if thrown_away(end, other)?.1 > 0 {
+            return None;
+        }
+        gaps += end.gaps?;
+    }
+    let twice =
+        if twice > 0 { format!("; {} again for it", count(twice, "was sent", "were sent")) } else { String::new() };
+    (gaps > 0).then(|| {
+        let gaps = count(gaps, "gap was", "gaps were");
+        format!("data chunks arrived out of order: {gaps} reported in what had arrived{twice}")
+    })
+}
+
 pub(super) const REORDERED: Rule = Rule {
     name: "reordered",
     severity: Severity::Note,
-    about: "Segments or chunks arrived out of order (TcpExtTCPOFOQueue; sas_outofseqtsns of SCTP_GET_ASSOC_STATS), while no queue and no device \
+    about: "Segments or chunks arrived out of order (TcpExtTCPOFOQueue; gaps that SCTP reported, sas_gapcnt of SCTP_GET_ASSOC_STATS), while no queue and no device \
         dropped a packet and none was damaged or told to be lost: the link changed their order.",
     advice: "give the link a `rate`, with which netem keeps the order, or no `jitter`; on a real path net.ipv4.tcp_reordering is how much TCP bears",
     source: "tcp_data_queue_ofo, net/ipv4/tcp_input.c; RFC 8985, section 4; netem_enqueue, net/sched/sch_netem.c",
     look: |view| {
         let lost =
             queues(view).iter().any(|(_, _, queue)| queue.drops > 0 || loses(queue) || has_share(queue, "corrupt"));
-        let gone = ["DevRxDrops", "DevTxDrops", "TcpInCsumErrors", "SctpChecksumErrors", "SctpInDataChunkDiscards"];
+        let gone = ["DevRxDrops", "DevTxDrops", "TcpInCsumErrors", "SctpChecksumErrors"];
         let gone = gone.into_iter().chain([
             "TcpExtRcvPruned",
             "TcpExtTCPBacklogDrop",
@@ -166,8 +189,7 @@ pub(super) const REORDERED: Rule = Rule {
                 .map_or_else(String::new, |again| format!("; {} again for it", count(again, "was sent", "were sent")));
             format!("{late} of {of} segments arrived out of order and were kept aside{again}")
         } else {
-            let late: u64 = associations.iter().filter_map(|(_, end, _)| end.out_of_sequence_chunks).sum();
-            (late > 0).then(|| format!("{} out of order", count(late, "data chunk arrived", "data chunks arrived")))?
+            changed_order(view, &associations)?
         };
         let by: Vec<String> = queues(view)
             .into_iter()

@@ -220,6 +220,8 @@ const fn latest(delay: Span) -> Span {
     Span(delay.0 + delay.0 / 4 + LATE.0)
 }
 
+/// The shortest silence that is watched.
+const WATCHED: u64 = 10_000_000;
 /// Fewest round trips of which a median says that most of them took so long.
 const ENOUGH: u64 = 8;
 
@@ -227,18 +229,22 @@ pub(super) const JIFFY_BOUND: Rule = Rule {
     name: "jiffy-bound",
     severity: Severity::Note,
     about: "The median round trip of at least eight is, to a fortieth of a tick, a whole number of ticks of this kernel's timer (1 / CONFIG_HZ, as \
-        CLOCK_MONOTONIC_COARSE tells it), while the quickest took less than half a tick: they wait for a timer that runs out at a tick.",
+        CLOCK_MONOTONIC_COARSE tells it), while the quickest took less than half a tick; and, where it is 10 ms or more, \
+        four silences were as long: they wait for a timer that runs out at a tick.",
     advice: "look at the timer, not at the work: what it waits for; a kernel with a larger CONFIG_HZ has finer ones",
     source: "msecs_to_jiffies and the timer wheel, kernel/time/timer.c",
     look: |view| {
         let latency = view.measurement().chunk_latency_ns.as_ref()?;
         let tick = view.measurement().client.evidence.as_ref()?.tick_ns.filter(|&tick| tick > 0)?;
         let ticks = (latency.p50 + tick / 2) / tick;
-        if latency.count < ENOUGH
-            || ticks == 0
-            || 2 * latency.min >= tick
-            || latency.p50.abs_diff(ticks * tick) > tick / 40
+        let near = tick / 40;
+        if latency.count < ENOUGH || ticks == 0 || 2 * latency.min >= tick || latency.p50.abs_diff(ticks * tick) > near
         {
+            return None;
+        }
+        // Of a burst that waited once most chunks have waited; those that waited one by one show as so many silences.
+        let alike = |silences: &Silences| silences.within(latency.p50 - near, latency.p50 + near, u64::MAX);
+        if latency.p50 >= WATCHED && view.silences().and_then(alike).is_none_or(|(number, _)| number < ENOUGH / 2) {
             return None;
         }
         Some(format!(

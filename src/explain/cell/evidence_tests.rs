@@ -18,6 +18,10 @@ fn silences(nagle: bool, counters: &[(&str, u64)], longest: &[u64]) -> Record {
     record
 }
 
+fn silent_for(longest_ns: &[u64]) -> Silences {
+    Silences { count: longest_ns.len() as u64, longest_ns: longest_ns.to_vec(), ..Silences::default() }
+}
+
 fn evidence(record: &mut Record) -> &mut Evidence {
     record.measurement.client.evidence.get_or_insert_default()
 }
@@ -85,6 +89,7 @@ fn a_median_of_whole_ticks_is_told_unless_the_path_takes_as_long() {
     let record = |count, min, p50| {
         let mut record = echo(1, false, &[]);
         evidence(&mut record).tick_ns = Some(4_000_000);
+        evidence(&mut record).silences = Some(silent_for(&[p50; 23]));
         record.measurement.chunk_latency_ns = Some(latency(count, min, p50));
         record
     };
@@ -97,6 +102,11 @@ fn a_median_of_whole_ticks_is_told_unless_the_path_takes_as_long() {
     silent(&record(24, 43_900_000, 44_000_000), name);
     silent(&record(4, 90_000, 44_000_000), name);
     silent(&record(24, 90_000, 90_000), name);
+    let mut once = record(24, 90_000, 43_990_000);
+    evidence(&mut once).silences = Some(silent_for(&[43_990_000]));
+    silent(&once, name);
+    let short = record(24, 90_000, 4_000_000);
+    assert!(sentence(&short, name).starts_with("the median round trip (4.00 ms) is 1 tick of"));
 }
 
 #[test]
@@ -230,7 +240,7 @@ fn order_changes_only_where_nothing_is_lost() {
     let mut record = echo(1, false, &[("TcpExtTCPOFOQueue", 12), ("TcpInSegs", 100), ("TcpRetransSegs", 2)]);
     silent(&record, name);
     record.measurement.link =
-        link("netem", 0, &[("delay", "4ms"), ("jitter", "1ms"), ("loss", "0%"), ("reorder", "0%")]);
+        Some(link("netem", 0, &[("delay", "4ms"), ("jitter", "1ms"), ("loss", "0%"), ("reorder", "0%")]));
     assert_eq!(
         sentence(&record, name),
         "12 of 100 segments arrived out of order and were kept aside; 2 were sent again for it; the link lost none and changed their order \
@@ -243,6 +253,31 @@ fn order_changes_only_where_nothing_is_lost() {
     record.measurement.link = Some(link("netem", 0, &[("jitter", "1ms")]));
     evidence(&mut record).counters = Some([("TcpExtTCPOFOQueue".to_owned(), 0)].into());
     silent(&record, name);
+}
+
+#[test]
+fn gaps_tell_of_sctp_s_order_unless_chunks_found_no_room() {
+    let record = |arrived, gaps| {
+        let mut record = echo(1, false, &[("SctpInDataChunkDiscards", 26)]);
+        record.measurement.link = Some(link("netem", 0, &[("jitter", "1ms")]));
+        let end = |chunks_in, chunks_out, gaps| Association {
+            ordered_chunks_in: Some(chunks_in),
+            ordered_chunks_out: Some(chunks_out),
+            unordered_chunks_in: Some(0),
+            unordered_chunks_out: Some(0),
+            duplicate_chunks_in: Some(13),
+            gaps: Some(gaps),
+            ..Association::default()
+        };
+        record.measurement.client.association = Some(Box::new(end(0, 32, gaps)));
+        record.measurement.server.association = Some(Box::new(end(arrived, 0, 0)));
+        record
+    };
+    assert!(sentence(&record(32, 9), "reordered").starts_with(
+        "data chunks arrived out of order: 9 gaps were reported in what had arrived; 26 were sent again for it; the link lost none"
+    ));
+    silent(&record(32, 0), "reordered");
+    silent(&record(40, 9), "reordered");
 }
 
 #[test]
