@@ -13,6 +13,8 @@ fn silences(nagle: bool, counters: &[(&str, u64)], longest: &[u64]) -> Record {
     let sum_ns: u64 = longest_ns.iter().sum();
     let watched_ns = sum_ns + 1_000_000;
     let mut record = echo(watched_ns, nagle, counters);
+    // The quickest chunk did not wait.
+    record.measurement.chunk_latency_ns = Some(latency(32, 500_000, 1_000_000));
     let count = longest_ns.len() as u64;
     evidence(&mut record).silences = Some(Silences { count, sum_ns, longest_ns, watched_ns, ..Silences::default() });
     record
@@ -359,7 +361,7 @@ fn a_size_beyond_use_is_told_where_nobody_waited_for_it() {
     let said = sentence(&record(&tcp, 1_000_000, 65536, 20), name);
     assert_eq!(
         said,
-        "the client's receive buffer (1 MiB asked) offered a window of up to 1000000 bytes, and at 20 looks the server never held more than 64 KiB, sent \
+        "the client's receive buffer (1 MiB asked) offered a window of up to 1000000 B, and at 20 looks the server never held more than 64 KiB, sent \
          or waiting, the kernel's own overhead included"
     );
     silent(&record(&tcp, 200_000, 65536, 20), name);

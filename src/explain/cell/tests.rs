@@ -150,7 +150,6 @@ fn what_limits_a_stream_is_what_the_sender_waited_for() {
     assert!(sentence(&receiver, "receiver-limited").contains("450 ms of the 900 ms that it had data to send (50 %)"));
     silent(&receiver, "send-buffer-limited");
     receiver.measurement.client.rcvbuf.asked = Some(32768);
-    silent(&receiver, "autotuning-off");
     receiver.measurement.client.rcvbuf.initial = Some(65536);
     (receiver.measurement.client.rcvbuf.end, receiver.measurement.client.rcvbuf.peak) = (Some(65536), Some(65536));
     assert!(sentence(&receiver, "receiver-limited").contains("of the client, whose buffer is 64 KiB,"));
@@ -287,7 +286,7 @@ fn growth_is_worth_a_word_only_beyond_what_is_on_its_way() {
     assert_eq!(
         sentence(&record, "autotuned"),
         "left to the kernel, the client's receive buffer grew from 128 KiB to 6 MiB (50 times); goodput times the smallest round trip (1.00 ms) \
-         keep 125000 bytes on their way"
+         keep 125000 B on their way"
     );
     record.measurement.server.sndbuf =
         Buffer { asked: None, initial: Some(16384), end: Some(4 << 20), ..Buffer::default() };
