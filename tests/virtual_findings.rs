@@ -316,9 +316,7 @@ bursts = 5
 gap = "50ms"
 [axes]
 "workload.beside" = ["none", "upload"]
-"#
-    .replace("\"workload.beside\" = [\"none\", \"upload\"]", "\"workload.beside\" = [\"none\", \"upload\"]")
-    .as_str());
+"#);
     cells.nothing("none");
     cells.says("upload", "standing-queue");
 }
@@ -412,7 +410,7 @@ rcvbuf = "128KiB"
     assert!((128 << 10..512 << 10).contains(&most), "of a buffer of 256 KiB: {most}");
 }
 
-/// The report on autotuning, in short: megabytes or not, the link is full; and sizes beyond rmem_max are clamped.
+/// The report on autotuning, in short: megabytes or not, the link is full; and sizes beyond `rmem_max` are clamped.
 #[test]
 fn autotuning_grows_beyond_what_a_full_link_needs_and_fixed_sizes_are_clamped() {
     let cells = run(r#"
