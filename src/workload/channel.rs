@@ -10,6 +10,7 @@ use crate::measurement::{End, TcpFacts};
 use crate::settings::{self, Protocol};
 use crate::sys::option::TCP_QUICKACK;
 use crate::sys::process::{Usage, thread_usage};
+use crate::sys::sctp;
 use crate::sys::socket::{
     IntOption, Piece, Readiness, SCTP_NODELAY, SO_RCVBUF, SO_SNDBUF, TCP_NODELAY, TcpState, Until, Wait, get_int,
     memory, receive, receive_message, send, set_int, tcp_state, wait,
@@ -20,9 +21,9 @@ use crate::units::Span;
 use super::Failure;
 use super::meeting::Control;
 use super::options;
-use super::samples::Sampler;
+use super::samples::{Sampler, queued};
 
-/// How often the size of the buffers is looked at while a workload runs: two `getsockopt` calls each time.
+/// How often the buffers are looked at while a workload runs: one `getsockopt` call each time.
 const GAUGE_PERIOD: Duration = Duration::from_millis(1);
 
 /// Who is at the other end.
@@ -47,12 +48,35 @@ pub(super) struct Channel {
     quickack: bool,
 }
 
-/// The largest buffer sizes seen.
+/// The largest buffer sizes seen, and the most in them.
 #[derive(Debug)]
 struct Gauge {
     next: Instant,
     rcvbuf: Option<u64>,
     sndbuf: Option<u64>,
+    rcvbuf_used: Option<u64>,
+    sndbuf_used: Option<u64>,
+}
+
+impl Gauge {
+    const fn new(next: Instant) -> Self {
+        Self { next, rcvbuf: None, sndbuf: None, rcvbuf_used: None, sndbuf_used: None }
+    }
+
+    fn look(&mut self, socket: BorrowedFd<'_>, protocol: Protocol) {
+        let wide = |value: Option<u32>| value.map(u64::from);
+        // One call for all four, where the kernel knows it.
+        let (rcvbuf, sndbuf) = match memory(socket) {
+            Ok(memory) => {
+                self.rcvbuf_used = self.rcvbuf_used.max(wide(memory.rmem_alloc));
+                self.sndbuf_used = self.sndbuf_used.max(wide(queued(&memory, protocol)));
+                (wide(memory.rcvbuf), wide(memory.sndbuf))
+            }
+            Err(_) => (read(socket, SO_RCVBUF), read(socket, SO_SNDBUF)),
+        };
+        self.rcvbuf = self.rcvbuf.max(rcvbuf);
+        self.sndbuf = self.sndbuf.max(sndbuf);
+    }
 }
 
 /// What a receive call brought.
@@ -81,7 +105,7 @@ impl Channel {
     }
 
     fn new(socket: Socket, protocol: Protocol, peer: Peer) -> Self {
-        let gauge = Gauge { next: Instant::now(), rcvbuf: None, sndbuf: None };
+        let gauge = Gauge::new(Instant::now());
         Self { socket, protocol, peer, gauge, sampler: Sampler::default(), usage: Usage::default(), quickack: false }
     }
 
@@ -177,9 +201,7 @@ impl Channel {
             return;
         }
         self.gauge.next = now + GAUGE_PERIOD;
-        let (rcvbuf, sndbuf) = (read(self.fd(), SO_RCVBUF), read(self.fd(), SO_SNDBUF));
-        self.gauge.rcvbuf = self.gauge.rcvbuf.max(rcvbuf);
-        self.gauge.sndbuf = self.gauge.sndbuf.max(sndbuf);
+        self.gauge.look(self.socket.as_fd(), self.protocol);
     }
 
     /// Takes a sample of buffers and windows, if the last one is long enough ago. None before `start`.
@@ -207,8 +229,19 @@ impl Channel {
         if self.protocol == Protocol::Tcp {
             evidence.tcp = tcp_state(self.fd()).ok().map(facts);
         }
+        evidence.rcvbuf_used_peak_bytes = self.gauge.rcvbuf_used;
+        evidence.sndbuf_used_peak_bytes = self.gauge.sndbuf_used;
         evidence.socket_drops = memory(self.fd()).ok().and_then(|memory| memory.drops).map(u64::from);
         evidence.cost_ns = Some(Span::from(begun.elapsed()).0);
+    }
+
+    /// The window of an SCTP peer, in bytes.
+    pub(super) fn sctp_peer_window(&self) -> Option<u32> {
+        if self.protocol != Protocol::Sctp {
+            return None;
+        }
+        let association = sctp::association(self.fd()).unwrap_or(sctp::FUTURE);
+        sctp::status(self.fd(), association).ok().map(|status| status.rwnd)
     }
 
     /// Tells what this end was given.
@@ -243,6 +276,8 @@ fn facts(state: TcpState) -> TcpFacts {
         min_rtt_ns: nanoseconds(wide(state.min_rtt_us)),
         cwnd_bytes: wide(state.snd_cwnd).zip(mss).map(|(cwnd, mss)| cwnd * mss),
         ssthresh_bytes: wide(ssthresh).zip(mss).map(|(segments, mss)| segments * mss),
+        snd_wnd_bytes: wide(state.snd_wnd),
+        rcv_wnd_bytes: wide(state.rcv_wnd),
         mss_bytes: mss,
         snd_wscale: state.snd_wscale.map(u64::from),
         rcv_wscale: state.rcv_wscale.map(u64::from),

@@ -11,6 +11,7 @@ use crate::units::{BitRate, Span};
 use super::channel::{Arrival, Channel, read};
 use super::endpoint::retry;
 use super::meeting::{ClientSeat, Control, ServerSeat};
+use super::silences::Watch;
 use super::{Failure, Report, crowd};
 
 /// Latencies for which memory is taken before the first send. Beyond them it is taken as they come.
@@ -118,6 +119,7 @@ struct Burst<'a> {
     latencies: Recorder,
     /// Time that the burst spent in gaps.
     idle: Duration,
+    watch: Watch,
 }
 
 impl Burst<'_> {
@@ -176,6 +178,7 @@ impl Burst<'_> {
                 for at in self.sent_at.iter().take(to_index(after)).skip(to_index(before)) {
                     self.latencies.add(Span::from(now - *at).0);
                 }
+                self.watch.heard(now);
                 control.check_at(now, || self.progress())?;
                 channel.gauge(now);
                 Ok(true)
@@ -183,7 +186,12 @@ impl Burst<'_> {
             Ok(Arrival::End) => {
                 Err(Failure::Protocol(format!("the server closed the connection early: {}", self.progress())))
             }
-            Err(error) if retry(&error) => Ok(false),
+            Err(error) if retry(&error) => {
+                if wait == Wait::Block && control.evidence() {
+                    self.watch.look(channel.sctp_peer_window());
+                }
+                Ok(false)
+            }
             Err(error) => Err(Failure::moving("receiving echoes", error, || self.progress())),
         }
     }
@@ -212,6 +220,7 @@ pub(super) fn request(
         received: 0,
         latencies: Recorder::with_capacity(count.saturating_mul(bursts).min(MOST_LATENCIES)),
         idle: Duration::ZERO,
+        watch: Watch::new(Instant::now()),
     };
     let mut buffer = vec![0; work.read_size as usize];
     let mut completions = Vec::with_capacity(bursts);
@@ -222,6 +231,7 @@ pub(super) fn request(
     let mut idle = Duration::ZERO;
     for number in 1..=bursts {
         let start = Instant::now();
+        burst.watch.again(start);
         let result = match work.pattern {
             Pattern::Burst => exchange(channel, &mut burst, &mut buffer, seat.control),
             Pattern::WriteRead | Pattern::WriteWriteRead => ask(channel, &mut burst, &mut buffer, seat.control),
@@ -229,7 +239,11 @@ pub(super) fn request(
         completions.push(Span::from(start.elapsed().saturating_sub(burst.idle)));
         delivered += burst.received;
         report.delivered_bytes = Some(delivered);
-        result?;
+        if let Err(failure) = result {
+            burst.watch.heard(Instant::now());
+            report.tell_silences(burst.watch, seat.control);
+            return Err(failure);
+        }
         idle += burst.idle;
         burst.begin_next();
         if number < bursts {
@@ -242,6 +256,7 @@ pub(super) fn request(
     report.completion_ns = completions.get((bursts - 1) / 2).map(|span| span.0);
     report.goodput_bps = BitRate::of(delivered, if bursts == 1 { completions[0] } else { elapsed }).map(|rate| rate.0);
     report.span = idle.is_zero().then_some((begun, ended));
+    report.tell_silences(burst.watch, seat.control);
     report.tell_latencies(burst.latencies, seat.control);
     Ok(())
 }
@@ -251,7 +266,9 @@ fn ask(channel: &mut Channel, burst: &mut Burst<'_>, buffer: &mut [u8], control:
     let size = burst.chunk.len();
     let first = if burst.work.pattern == Pattern::WriteWriteRead { size / 2 } else { size };
     while !burst.done_sending() {
-        burst.sent_at.push(Instant::now());
+        let now = Instant::now();
+        burst.sent_at.push(now);
+        burst.watch.again(now);
         for part in [0..first, first..size].into_iter().filter(|part| !part.is_empty()) {
             send_all(channel, &burst.chunk[part], control, "sending", || burst.progress())?;
         }

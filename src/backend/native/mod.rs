@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use crate::measurement::{Interface, LinkFacts, Measurement, Outcome, PlacementFacts, Scheduled, SysctlFacts};
 use crate::settings::{Clock, Placement, Settings, Topology};
-use crate::sys::{namespace, process};
+use crate::sys::{clock, namespace, process};
 use crate::units::Span;
 use crate::workload::{self, Addresses, BufferLimits, ClientSeat, Control, Report, ServerSeat};
 
@@ -355,10 +355,15 @@ fn request(
     schedule::place("client", settings.placement.client_cpu, settings.placement.policy)?;
     let scheduled = schedule::read();
     let limits = applied.limits_here(limits);
-    let report = with_counters(seat.control.evidence(), || {
+    let machine = seat.control.evidence().then(|| (clock::tick(), counters::softnet_drops()));
+    let mut report = with_counters(seat.control.evidence(), || {
         ready();
         workload::request(settings, addresses, &limits, seat)
     });
+    if let (Some((tick, before)), Some(evidence)) = (machine, &mut report.end.evidence) {
+        evidence.tick_ns = tick.map(|tick| tick.0);
+        evidence.softnet_drops = counters::softnet_drops().zip(before).map(|(now, before)| now.saturating_sub(before));
+    }
     let interface = link::read(&settings.link, &settings.link.client).ok();
     Ok(Left { report, interface, sysctls: BTreeMap::new(), scheduled, _namespace: own })
 }
