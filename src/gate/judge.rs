@@ -8,9 +8,9 @@ use super::baseline::Baseline;
 use super::cells::{Matched, Matching, Side, matched};
 use super::environment::{Aspect, Difference, differences};
 use super::error::GateError;
-use super::look::{Look, look};
+use super::look::{Look, Shift, look};
 use super::metric::Metric;
-use super::rules::{Rules, Size};
+use super::rules::{CONFIRM, Rules, SCREEN, Size};
 use crate::measurement::Outcome;
 use crate::settings::Axes;
 use crate::stats::{MannWhitney, Ratio, Shape, holm, minimum_p, repeats_needed};
@@ -77,8 +77,11 @@ pub struct Judged {
     pub verdict: Verdict,
     /// Why, or what else is to be known, in words.
     pub notes: Vec<String>,
-    /// The side that was measured again to confirm a regression.
+    /// The side that was measured again, where it looked worse.
     pub again: Option<Side>,
+    /// Whether it looks worse, and is to be run again before anything is said.
+    #[serde(skip)]
+    suspect: bool,
 }
 
 /// A run, judged.
@@ -100,6 +103,8 @@ pub struct Judgement {
     pub differences: Vec<Difference>,
     /// The look at the run's halves; `None` where nothing was measured in real time.
     pub look: Option<Look>,
+    /// How the run as a whole compares with the baseline, in real time; `None` where its cells did not move one way together.
+    pub shift: Option<Shift>,
     /// Why nothing is judged; empty where it is.
     pub withheld: Vec<String>,
     /// The cells.
@@ -144,14 +149,22 @@ impl Judgement {
             withheld.push(alarm(found));
         }
         let mut cells: Vec<Judged> = matched.iter().map(|matched| compared(matched, metric)).collect();
-        let tests = correct(&mut cells);
+        let tests = cells.iter().filter(|cell| cell.test.is_some()).count();
+        correct(&mut cells, tests);
+        let real = cells.iter().filter(|cell| cell.test.is_some());
+        let shift = Shift::of(real.filter_map(|cell| cell.ratio?.medians).collect());
+        if let Some(found) = shift.filter(|found| found.is_large(rules) && !has_a_cause(&differences)) {
+            withheld.push(shifted(&found));
+        }
         for cell in &mut cells {
-            cell.judge(metric, rules, tests);
+            cell.judge(metric, rules, tests, shift);
+            cell.suspect = cell.looks_worse(metric, rules);
         }
         if !withheld.is_empty() {
             cells.iter_mut().filter(|cell| cell.verdict != Verdict::Missing && cell.verdict != Verdict::New).for_each(
                 |cell| {
                     cell.verdict = Verdict::Withheld;
+                    cell.suspect = false;
                     cell.notes.clear();
                 },
             );
@@ -165,6 +178,7 @@ impl Judgement {
             tests,
             differences,
             look,
+            shift,
             withheld,
             cells,
             rules: rules.clone(),
@@ -191,40 +205,41 @@ impl Judgement {
         self.cells.iter().filter(|cell| cell.verdict == verdict).count()
     }
 
-    /// Ids of the cells that look worse in real time, and are to be run again before that is believed. In virtual time they would
-    /// give the same figures again.
+    /// Ids of the cells that look worse in real time, and are to be run again before anything is said. Most of them will not be worse: a
+    /// few repeats do not tell a change from chance, and more of them do. In virtual time they would give the same figures again.
     pub fn suspects(&self) -> Vec<&str> {
-        let suspects = self.cells.iter().filter(|cell| cell.verdict == Verdict::Regressed && !cell.exact);
-        suspects.map(|cell| cell.cell.as_str()).collect()
+        self.cells.iter().filter(|cell| cell.suspect).map(|cell| cell.cell.as_str()).collect()
     }
 
-    /// How many repeats of each suspect can confirm it: as many as the run had, and enough to be significant among the suspects.
+    /// How many repeats of each suspect are to decide: enough to be significant among all cells, and as many as the run had; and 40,
+    /// where all suspects together then take no longer than the run did.
     pub fn repeats_to_confirm(&self) -> usize {
-        let suspects = self.suspects();
-        let level = self.alpha / crate::stats::count(suspects.len().max(1));
+        let level = self.alpha / crate::stats::count(self.tests.max(1));
         let of_cell = |cell: &Judged| {
             let (before, after) = (cell.before.as_ref()?, cell.after.as_ref()?);
             Some(after.repeats.max(repeats_needed(before.measured.max(1), level).unwrap_or(after.repeats)))
         };
-        let of_suspects = self.cells.iter().filter(|cell| suspects.contains(&cell.cell.as_str())).filter_map(of_cell);
-        of_suspects.max().unwrap_or(1)
+        let suspects = || self.cells.iter().filter(|cell| cell.suspect);
+        let of_run: usize = self.cells.iter().filter_map(|cell| cell.after.as_ref()).map(|side| side.repeats).sum();
+        let within = of_run / suspects().count().max(1);
+        suspects().filter_map(of_cell).max().unwrap_or(1).max(within.min(CONFIRM))
     }
 
-    /// Takes in the suspects' new measurements, `again`. A regression stands where they alone show it against the baseline, by the same
-    /// rules over the suspects.
+    /// Takes in the suspects' new measurements, `again`. They alone decide, against the baseline and by the same rules; and since the
+    /// suspects were chosen among all cells, corrected for all of them.
     pub fn confirm(&mut self, before: &Baseline, again: &Baseline) {
-        let suspects: Vec<String> = self.suspects().into_iter().map(str::to_owned).collect();
         let rules = self.rules.clone();
         let matched: HashMap<String, Matched<'_>> =
             matched(before, again, rules.matching).into_iter().map(|cell| (cell.id(), cell)).collect();
         let mut fresh: Vec<Judged> =
-            suspects.iter().filter_map(|id| matched.get(id)).map(|matched| compared(matched, self.metric)).collect();
-        let tests = correct(&mut fresh);
+            self.suspects().iter().filter_map(|id| matched.get(*id)).map(|cell| compared(cell, self.metric)).collect();
+        let tests = self.tests.max(fresh.len());
+        correct(&mut fresh, tests);
         for cell in &mut fresh {
-            cell.judge(self.metric, &rules, tests);
+            cell.judge(self.metric, &rules, tests, self.shift);
         }
         let fresh: BTreeMap<String, Judged> = fresh.into_iter().map(|cell| (cell.cell.clone(), cell)).collect();
-        for cell in self.cells.iter_mut().filter(|cell| suspects.contains(&cell.cell)) {
+        for cell in self.cells.iter_mut().filter(|cell| cell.suspect) {
             let Some(found) = fresh.get(&cell.cell) else {
                 cell.notes.push("was not run again".to_owned());
                 continue;
@@ -239,20 +254,31 @@ impl Judgement {
                 (None, Some(outcome)) => outcome.to_string(),
                 (None, None) => "no figures".to_owned(),
             };
-            if found.verdict == Verdict::Regressed {
-                cell.notes.push(format!("confirmed by running it again: {shown}"));
-            } else {
-                cell.verdict = Verdict::NotConfirmed;
-                cell.notes
-                    .push(format!("looked worse, and running it again does not show it by the same rules: {shown}"));
+            let shown = format!("{shown} ({} repeats)", found.after.as_ref().map_or(0, |side| side.repeats));
+            match (found.verdict, cell.verdict) {
+                (Verdict::Regressed, _) => {
+                    cell.verdict = Verdict::Regressed;
+                    cell.notes.push(format!("confirmed by running it again: {shown}"));
+                }
+                (_, Verdict::Regressed) => {
+                    cell.verdict = Verdict::NotConfirmed;
+                    cell.notes.push(format!(
+                        "looked worse, and running it again does not show it by the same rules: {shown}"
+                    ));
+                }
+                // Too few repeats in the run, and enough now.
+                (verdict, _) => {
+                    cell.verdict = if verdict == Verdict::Underpowered { verdict } else { Verdict::Unchanged };
+                    cell.notes.push(format!("might have been worse, and running it again does not show it: {shown}"));
+                }
             }
         }
     }
 
     /// Says of each suspect why it was not run again. It stays a regression.
     pub fn unconfirmed(&mut self, why: &str) {
-        let suspects = self.cells.iter_mut().filter(|cell| cell.verdict == Verdict::Regressed && !cell.exact);
-        suspects.for_each(|cell| cell.notes.push(format!("not run again: {why}")));
+        let regressed = self.cells.iter_mut().filter(|cell| cell.verdict == Verdict::Regressed && !cell.exact);
+        regressed.for_each(|cell| cell.notes.push(format!("not run again: {why}")));
     }
 }
 
@@ -292,16 +318,34 @@ fn compared(matched: &Matched<'_>, metric: Metric) -> Judged {
         before,
         after,
         again: None,
+        suspect: false,
     }
 }
 
-/// Corrects the tests of all cells for each other, and says how many there are.
-fn correct(cells: &mut [Judged]) -> usize {
+/// Corrects the tests of these cells for each other, and for the others of so many that they were chosen from.
+fn correct(cells: &mut [Judged], among: usize) {
     let tested: Vec<&mut Judged> = cells.iter_mut().filter(|cell| cell.test.is_some()).collect();
-    let corrected = holm(&tested.iter().filter_map(|cell| cell.test).map(|test| test.p).collect::<Vec<_>>());
-    let tests = tested.len();
-    tested.into_iter().zip(corrected).for_each(|(cell, p)| cell.adjusted_p = Some(p));
-    tests
+    let mut values: Vec<f64> = tested.iter().filter_map(|cell| cell.test).map(|test| test.p).collect();
+    values.resize(among.max(values.len()), 1.0);
+    tested.into_iter().zip(holm(&values)).for_each(|(cell, p)| cell.adjusted_p = Some(p));
+}
+
+/// Whether anything differs between both sides that can make all cells faster or slower, but for the computer and its load.
+fn has_a_cause(differences: &[Difference]) -> bool {
+    let causes = |aspect: Aspect| !matches!(aspect, Aspect::Host | Aspect::Cells | Aspect::Seed);
+    differences.iter().any(|difference| causes(difference.aspect))
+}
+
+/// A large shift of the whole run, in words.
+fn shifted(shift: &Shift) -> String {
+    format!(
+        "the run as a whole is not as the baseline: of {} cells {} have more and {} less, by {} in the middle, and nothing differs that could \
+         cause it but the machine; run both sides one soon after the other, on a quiet machine",
+        shift.cells,
+        shift.more,
+        shift.less,
+        super::words::change(shift.ratio)
+    )
 }
 
 /// Whether an outcome is worse than another. A skipped cell was not tried; and where datagrams are lost by chance, which repeats are
@@ -317,12 +361,28 @@ fn rank(outcome: Outcome) -> u8 {
 
 impl Judged {
     /// Judges a compared and corrected cell among so many tests.
-    fn judge(&mut self, metric: Metric, rules: &Rules, tests: usize) {
-        let (verdict, note) = self.by_outcome().unwrap_or_else(|| self.by_figures(metric, rules, tests));
+    fn judge(&mut self, metric: Metric, rules: &Rules, tests: usize, shift: Option<Shift>) {
+        let (verdict, note) = self.by_outcome().unwrap_or_else(|| self.by_figures(metric, rules, tests, shift));
         self.verdict = verdict;
         self.notes.extend(note);
         if let Some(after) = self.after.as_ref().filter(|_| !self.exact) {
             self.notes.extend(Shape::of(&after.figures).notes(&|figure| metric.show(figure)));
+        }
+    }
+
+    /// Whether a judged cell is to be run again: it regressed, or it may have and so few repeats do not tell.
+    fn looks_worse(&self, metric: Metric, rules: &Rules) -> bool {
+        let medians =
+            self.before.as_ref().and_then(|side| side.median).zip(self.after.as_ref().and_then(|side| side.median));
+        let worse = || {
+            medians
+                .is_some_and(|(before, after)| rules.screening().size(metric, before, after, self.exact) == Size::Worse)
+        };
+        match self.verdict {
+            _ if self.exact => false,
+            Verdict::Regressed => true,
+            Verdict::Unchanged | Verdict::Underpowered => self.test.is_some_and(|test| test.p <= SCREEN) && worse(),
+            _ => false,
         }
     }
 
@@ -362,7 +422,13 @@ impl Judged {
     }
 
     /// The verdict on two sides with figures.
-    fn by_figures(&self, metric: Metric, rules: &Rules, tests: usize) -> (Verdict, Option<String>) {
+    fn by_figures(
+        &self,
+        metric: Metric,
+        rules: &Rules,
+        tests: usize,
+        shift: Option<Shift>,
+    ) -> (Verdict, Option<String>) {
         let medians =
             self.before.as_ref().and_then(|side| side.median).zip(self.after.as_ref().and_then(|side| side.median));
         let Some((before, after)) = medians else { return (Verdict::WithoutFigures, None) };
@@ -376,7 +442,16 @@ impl Judged {
             return (by_size, None);
         }
         if self.adjusted_p.is_some_and(|p| p <= rules.alpha) {
-            return (by_size, None);
+            let ordinary = shift.filter(|shift| by_size == Verdict::Regressed && !shift.is_large(rules));
+            return match ordinary {
+                Some(shift) if rules.size(metric, times(before, shift.ratio), after, false) != Size::Worse => {
+                    let whole = super::words::change(shift.ratio);
+                    let note =
+                        format!("no worse than the run as a whole, which changed by {whole}, by more than is allowed");
+                    (Verdict::Unchanged, Some(note))
+                }
+                _ => (by_size, None),
+            };
         }
         let level = rules.alpha / crate::stats::count(tests.max(1));
         let same =
@@ -407,6 +482,17 @@ impl Judged {
             Significant(level)
         )
     }
+}
+
+/// A figure times a ratio.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "measurements, which have no 16 digits and are not negative"
+)]
+fn times(figure: u64, ratio: f64) -> u64 {
+    (figure as f64 * ratio).round() as u64
 }
 
 /// A probability with two significant digits.

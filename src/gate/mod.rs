@@ -21,7 +21,7 @@ pub use compare::{Compared, Comparison, Difference as CellDifference};
 pub use environment::{Aspect, Difference, Environment, HostFacts, MachineFacts};
 pub use error::GateError;
 pub use judge::{Judged, Judgement, Overall, Verdict};
-pub use look::Look;
+pub use look::{Look, Shift};
 pub use metric::{Metric, Worse};
 pub use rules::{DEFAULT_ALPHA, DEFAULT_MAX_REGRESSION, Rules};
 pub use table::{comparison_text, judgement_text};
