@@ -577,6 +577,44 @@ fn overrides_that_are_wrong() {
 }
 
 #[test]
+fn repeats_that_are_wrong() {
+    let table = |fields: &str| errors(&named(&format!("[run]\nrepeat = {{ {fields} }}\n")));
+    let all = [
+        table("min = 50, max = 5, precision = \"2%\""),
+        table("min = 2, max = 5, precision = \"2%\", confidence = 0.95"),
+        table("max = 7, precision = \"2%\", confidence = 0.99"),
+        table("min = 5"),
+        table("min = 0, max = \"many\", precision = 2, confidence = 95"),
+        table("max = 50, precision = \"0%\", confidence = 0.2"),
+        table("max = 50, precison = \"2%\", reached = true"),
+        errors(&named("[run.repeat]\nmax = 20000\nprecision = \"2%\"\n")),
+    ];
+    insta::assert_snapshot!(all.concat());
+}
+
+#[test]
+fn repeats_as_a_table() {
+    let precision = |text: &str| {
+        let run = sweep_with(text, &Overrides::default()).run;
+        let precision = run.precision.expect("a precision");
+        (precision.min, run.repeat, precision.to_string())
+    };
+    let usual = (6, 50, "±2% at 95% confidence".to_owned());
+    assert_eq!(precision("[run]\nrepeat = { max = 50, precision = \"2%\" }\n"), usual);
+    assert_eq!(precision("[run.repeat]\nmax = 50\nmin = 6\nprecision = \"2%\"\nconfidence = \"95%\"\n"), usual);
+    let issue = "[run]\nrepeat = { min = 5, max = 50, precision = \"2%\", confidence = 0.95 }\n";
+    assert_eq!(precision(issue), (5, 50, usual.2));
+    let was = sweep_with(issue, &Overrides::default());
+    let stored = serde_json::to_string(&was).expect("serialises");
+    assert_eq!(serde_json::from_str::<Sweep>(&stored).expect("parses"), was);
+    let now = sweep_with("[run]\nrepeat = 50\n", &Overrides::default());
+    assert_eq!(
+        was.differences(&now),
+        ["precision of run.repeat: was from 5 repeats on until ±2% at 95% confidence, is not asked for"]
+    );
+}
+
+#[test]
 fn an_override_that_clashes_with_the_file() {
     let text = named("[workload]\nduration = \"1s\"\nkind = \"stream\"\n");
     let overrides = Overrides { set: assignments(&["workload.bytes=1MiB"]), ..Overrides::default() };

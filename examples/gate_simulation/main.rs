@@ -3,8 +3,12 @@
 //!
 //!     just gate-simulation [GATES]
 //!
+//! And how well a median is known where a cell is repeated until it is known well enough (`precision.rs`).
+//!
 //! It ends with exit code 1 if gates over cells that did not change alarm in more than 1 %, for those kinds of noise of which
 //! docs/gate.md says that they do not.
+
+mod precision;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -310,6 +314,7 @@ fn main() -> ExitCode {
     if virtual_time.found < 100.0 || virtual_time.alarmed > 0.0 {
         broken.push("virtual time".to_owned());
     }
+    precision::table(10 * gates);
     for broken in &broken {
         eprintln!("not as docs/gate.md says: {broken}");
     }

@@ -339,12 +339,9 @@ fn has_a_cause(differences: &[Difference]) -> bool {
 /// A large shift of the whole run, in words.
 fn shifted(shift: &Shift) -> String {
     format!(
-        "the run as a whole is not as the baseline: of {} cells {} have more and {} less, by {} in the middle, and nothing differs that could \
-         cause it but the machine; run both sides one soon after the other, on a quiet machine",
-        shift.cells,
-        shift.more,
-        shift.less,
-        super::words::change(shift.ratio)
+        "the run as a whole is not as the baseline: {}, and nothing differs that could cause it but the machine; run both sides one soon \
+         after the other, on a quiet machine",
+        super::table::moved(shift)
     )
 }
 
