@@ -10,10 +10,10 @@ use super::environment::{Aspect, Difference, differences};
 use super::error::GateError;
 use super::look::{Look, Shift, look};
 use super::metric::Metric;
-use super::rules::{CONFIRM, Rules, SCREEN, Size};
+use super::rules::{CONFIRM, RESTLESS, Rules, SCREEN, Size};
 use crate::measurement::Outcome;
 use crate::settings::Axes;
-use crate::stats::{MannWhitney, Ratio, Shape, holm, minimum_p, repeats_needed};
+use crate::stats::{Figures, MannWhitney, Ratio, Shape, holm, minimum_p, repeats_needed};
 use crate::units::choice;
 
 choice! {
@@ -256,7 +256,11 @@ impl Judgement {
             };
             let shown = format!("{shown} ({} repeats)", found.after.as_ref().map_or(0, |side| side.repeats));
             match (found.verdict, cell.verdict) {
-                (Verdict::Regressed, _) => {
+                (Verdict::Regressed, was) => {
+                    if was != Verdict::Regressed {
+                        // Why the run's own repeats did not tell it.
+                        cell.notes.clear();
+                    }
                     cell.verdict = Verdict::Regressed;
                     cell.notes.push(format!("confirmed by running it again: {shown}"));
                 }
@@ -439,6 +443,11 @@ impl Judged {
             return (by_size, None);
         }
         if self.adjusted_p.is_some_and(|p| p <= rules.alpha) {
+            if by_size == Verdict::Regressed
+                && let Some(note) = self.within_restlessness(metric, rules, shift)
+            {
+                return (Verdict::Unchanged, Some(note));
+            }
             let ordinary = shift.filter(|shift| by_size == Verdict::Regressed && !shift.is_large(rules));
             return match ordinary {
                 Some(shift) if rules.size(metric, times(before, shift.ratio), after, false) != Size::Worse => {
@@ -457,6 +466,36 @@ impl Judged {
             return (Verdict::Underpowered, Some(self.too_few(level, tests)));
         }
         (Verdict::Unchanged, (size == Size::Worse).then(|| "within what the repeats vary by".to_owned()))
+    }
+
+    /// How much the repeats of a side vary by where that is more than is allowed: such a cell is restless, and moves by as much from
+    /// one run to the next, so that only a change of several times that is one. A side with few repeats does not tell.
+    fn restlessness(&self, rules: &Rules) -> Option<f64> {
+        let variation = |side: &Side| share_of(deviation(&side.figures, side.median?), side.median?);
+        let sides = [&self.before, &self.after].into_iter().flatten();
+        let told = sides.filter(|side| side.figures.len() >= FEWEST_FOR_RESTLESSNESS).filter_map(variation);
+        told.max_by(f64::total_cmp).filter(|&variation| variation > rules.max_regression)
+    }
+
+    /// The rules for this cell: those of a restless one allow more.
+    fn rules(&self, rules: &Rules) -> Rules {
+        let allowed = self.restlessness(rules).map_or(rules.max_regression, |variation| RESTLESS * variation);
+        Rules { max_regression: allowed, ..rules.clone() }
+    }
+
+    /// Why a change of a restless cell does not count, if it does not.
+    fn within_restlessness(&self, metric: Metric, rules: &Rules, shift: Option<Shift>) -> Option<String> {
+        let variation = self.restlessness(rules)?;
+        let (median, now) = (self.before.as_ref()?.median?, self.after.as_ref()?.median?);
+        let expected = times(median, shift.filter(|shift| !shift.is_large(rules)).map_or(1.0, |shift| shift.ratio));
+        let percent = |share: f64| super::words::change(1.0 + share).trim_start_matches('+').to_owned();
+        (self.rules(rules).size(metric, expected, now, false) != Size::Worse).then(|| {
+            format!(
+                "its repeats vary by {} around the median, so that only a change of more than {} is told from a restless machine",
+                percent(variation),
+                percent(RESTLESS * variation)
+            )
+        })
     }
 
     /// Why so many repeats tell nothing, and how many would.
@@ -479,6 +518,21 @@ impl Judged {
             Significant(level)
         )
     }
+}
+
+/// Fewest repeats of a side that tell how much they vary.
+const FEWEST_FOR_RESTLESSNESS: usize = 20;
+
+/// The median of the distances of figures from their median.
+fn deviation(figures: &[u64], median: u64) -> u64 {
+    let distances = figures.iter().map(|figure| figure.abs_diff(median)).collect();
+    Figures::of(distances).map_or(0, |figures| figures.median)
+}
+
+/// A share of a whole; `None` of nothing.
+#[expect(clippy::cast_precision_loss, reason = "measurements, which have no 16 digits")]
+fn share_of(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 /// A figure times a ratio.

@@ -19,6 +19,10 @@ pub(super) const SCREEN_SHARE: f64 = 0.5;
 /// So many times a cell is run again, unless so many are that it would take longer than the run did.
 pub(super) const CONFIRM: usize = 40;
 
+/// Where the repeats of a cell vary by more than is allowed (the median of their distances from their median), a change counts beyond so
+/// many times that. On a busy machine such cells move by as much from one run to the next as their repeats do within one.
+pub(super) const RESTLESS: f64 = 3.0;
+
 /// When a change is a regression: it is significant over all cells together, and larger than a share, and larger than an amount. In
 /// virtual time, where a figure is the same every time, the share alone decides.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,6 +9,9 @@ use crate::explain::{CellFindings, Finding};
 use crate::settings::Value;
 use crate::stats::{CellSummary, Shape};
 
+/// Most cells that are each told to be not precise enough. Where there are more, the column has them.
+const MAX_WANTING: usize = 8;
+
 /// The cells of a run as a table for a terminal of that width in columns, or as wide as it gets where that is `None`.
 ///
 /// Lines above the table say what all of it has in common: the sweep, the kernel, the clock, and axes with one value.
@@ -55,12 +58,13 @@ pub fn table(name: &str, cells: &[CellSummary], found: &[CellFindings], width: O
     }) {
         text += "~ differs between repeats: the first one is shown\n";
     }
-    text += &cells.iter().flat_map(standing_out).collect::<String>();
+    let wanting = cells.iter().filter(|cell| cell.precision.is_some_and(|reached| !reached.enough)).count();
+    text += &cells.iter().flat_map(|cell| standing_out(cell, wanting <= MAX_WANTING)).collect::<String>();
     imprecise(cells).map_or(text.clone(), |line| text + &line + "\n")
 }
 
 /// Two modes or a drift of a cell, which its median does not tell, and a median that is not known well enough: a line each. `sweep show RUN CELL` names outliers, too.
-fn standing_out(cell: &CellSummary) -> Vec<String> {
+fn standing_out(cell: &CellSummary, wanting: bool) -> Vec<String> {
     let (shape, show) = if cell.completion_ns.is_some() {
         (&cell.completion_shape, span as fn(Option<u64>) -> String)
     } else {
@@ -68,7 +72,7 @@ fn standing_out(cell: &CellSummary) -> Vec<String> {
     };
     let told = Shape { outliers: Vec::new(), ..shape.clone() };
     let mut notes = told.notes(&|figure| show(Some(figure)));
-    notes.extend(cell.precision.filter(|reached| !reached.enough).map(|reached| not_precise(&reached)));
+    notes.extend(cell.precision.filter(|reached| wanting && !reached.enough).map(|reached| not_precise(&reached)));
     notes.into_iter().map(|note| format!("note: {}: {note}\n", cell.axes)).collect()
 }
 

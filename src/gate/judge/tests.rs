@@ -308,3 +308,18 @@ fn a_run_that_is_slower_as_a_whole_is_told_from_a_cell_that_is() {
     assert_eq!((judged.overall(), judged.cells[8].verdict), (Overall::Regression, Verdict::Regressed));
     assert_eq!(judge(&before, &run(100, 107)).shift, None, "one cell is no whole run");
 }
+
+#[test]
+fn a_restless_cell_moves_by_as_much_as_its_repeats_vary() {
+    // From 20 % below to 20 % above: 10 % around the median.
+    let wide = |centre: u64| (0..40).map(|i| centre - centre / 5 + centre / 100 * ((i * 7 + 3) % 40) + i).collect();
+    let verdict = |centre: u64| {
+        let judged = judge(&real(&[wide(1_000_000)]), &real(&[wide(centre)]));
+        assert!(judged.cells[0].adjusted_p.expect("a p") < 0.01, "{:?}", judged.cells[0]);
+        (judged.cells[0].verdict, judged.cells[0].notes.first().cloned().unwrap_or_default())
+    };
+    let (unchanged, why) = verdict(1_200_000);
+    assert_eq!(unchanged, Verdict::Unchanged);
+    assert!(why.starts_with("its repeats vary by 10 % around the median"), "{why}");
+    assert_eq!(verdict(1_400_000).0, Verdict::Regressed);
+}
