@@ -2,7 +2,8 @@
 
 use maud::html;
 
-use super::judge::{Judged, Judgement, Overall, Verdict};
+use super::judge::{Judgement, Overall, Verdict};
+use super::judged::Judged;
 use super::table::{conclusion, moved, words};
 use super::words::{MISSING, change, probability};
 
