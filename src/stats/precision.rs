@@ -91,7 +91,8 @@ mod tests {
 
     #[test]
     fn completion_decides_and_goodput_where_there_is_none() {
-        let echo = Measurement { completion_ns: Some(1), goodput_bps: Some(2), ..Measurement::default() };
+        let figures = Measurement { completion_ns: Some(1), goodput_bps: Some(2), ..Measurement::default() };
+        let echo = Measurement { outcome: Outcome::Measured, ..figures };
         let stream = Measurement { completion_ns: None, ..echo.clone() };
         let lost = Measurement { outcome: Outcome::TimedOut, ..echo.clone() };
         assert_eq!(deciding([&echo, &echo, &lost].into_iter()), ("completion", vec![1, 1]));

@@ -239,9 +239,9 @@ fn a_metric_that_one_side_lacks_is_an_error_that_names_it() {
     assert!(error.to_string().contains("the baseline and the run has none"));
 }
 
-/// So many repeats from 10 % below a centre to 10 % above it, in an order without a trend.
+/// So many repeats from 8 % below a centre to 8 % above it, in an order without a trend.
 fn noisy(centre: u64, count: u64) -> Vec<u64> {
-    (0..count).map(|i| centre - centre / 10 + centre / 5 * ((i * 7 + 3) % count) / count + i).collect()
+    (0..count).map(|i| centre - centre / 100 * 8 + centre / 100 * 16 * ((i * 7 + 3) % count) / count + i).collect()
 }
 
 #[test]
