@@ -155,7 +155,7 @@ fn noisy_cells_get_more_repeats_later() {
     more(&["--repeat", "5", "--filter", "nodelay=true"]).expect(0);
     assert_eq!((counts(&workshop, 1), counts(&workshop, 50000)), (vec![20, 25], vec![6, 6]));
     // Another precision: of all that do not have it, until they have.
-    more(&["--precision", "0.004%", "--repeat", "10"]).expect(0);
+    more(&["--precision", "0.001%", "--repeat", "10"]).expect(0);
     assert_eq!(counts(&workshop, 1), [30, 35]);
     assert!(counts(&workshop, 50000).iter().all(|&count| count > 6 && count <= 16), "{:?}", counts(&workshop, 50000));
     let after = records(&workshop.path().join("run"));
@@ -173,12 +173,12 @@ fn noisy_cells_get_more_repeats_later() {
     assert!(sequence.is_sorted_by(|one, other| one < other));
     let added = manifest(&workshop)["more"].clone();
     assert_eq!(added.as_array().map(Vec::len), Some(2));
-    assert_eq!((&added[1]["precision"]["share"], &added[0]["allowed"]), (&json!("0.004%"), &json!([])));
+    assert_eq!((&added[1]["precision"]["share"], &added[0]["allowed"]), (&json!("0.001%"), &json!([])));
     assert!(manifest(&workshop)["finished"].is_string());
     // What is asked for is what was asked last.
     let shown = workshop.run(&["show", "run", "--json"]).expect(0);
     let shown: Value = serde_json::from_str(&shown.out).expect("JSON");
-    assert_eq!(shown["cells"][0]["precision"]["asked"].as_f64(), Some(0.00004));
+    assert_eq!(shown["cells"][0]["precision"]["asked"].as_f64(), Some(0.00001));
     // And what is precise enough gets nothing.
     let ran = more(&["--precision", "90%"]).expect(0);
     assert!(ran.err.contains("nothing is added"), "{}", ran.err);
@@ -233,6 +233,8 @@ fn what_would_mix_figures_is_refused_or_allowed_and_noted() {
     edit_manifest(&workshop, |manifest| manifest["machines"][0]["release"] = json!("9.9"));
     let ran = more(&["--allow", "host,program,qemu,sysctl"]).expect(2);
     assert!(ran.err.contains("the kernel of `fake` was 9.9 then"), "a cell has one kernel: {}", ran.err);
+    assert!(manifest(&workshop)["finished"].is_string(), "a refusal leaves the run as it was");
+    assert_eq!(manifest(&workshop)["more"].as_array().map(Vec::len), Some(1));
     let ran = more(&["--set", "rcvbuf=1KiB"]).expect(2);
     assert!(ran.err.contains("--set makes other cells"), "{}", ran.err);
     let ran = more(&["--filter", "rcvbuf=1KiB"]).expect(2);

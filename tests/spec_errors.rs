@@ -578,18 +578,30 @@ fn overrides_that_are_wrong() {
 
 #[test]
 fn repeats_that_are_wrong() {
-    let table = |fields: &str| errors(&named(&format!("[run]\nrepeat = {{ {fields} }}\n")));
-    let all = [
-        table("min = 50, max = 5, precision = \"2%\""),
-        table("min = 2, max = 5, precision = \"2%\", confidence = 0.95"),
-        table("max = 7, precision = \"2%\", confidence = 0.99"),
-        table("min = 5"),
-        table("min = 0, max = \"many\", precision = 2, confidence = 95"),
-        table("max = 50, precision = \"0%\", confidence = 0.2"),
-        table("max = 50, precison = \"2%\", reached = true"),
-        errors(&named("[run.repeat]\nmax = 20000\nprecision = \"2%\"\n")),
-    ];
-    insta::assert_snapshot!(all.concat());
+    for (fields, wrong) in [
+        ("min = 50, max = 5, precision = \"2%\"", &["at least 50 repeats and at most 5 are none"][..]),
+        ("min = 2, max = 5, precision = \"2%\"", &["at 95% confidence", "it takes 6"]),
+        ("max = 7, precision = \"2%\", confidence = 0.99", &["at 99% confidence", "it takes 8"]),
+        ("min = 5", &["`repeat` lacks `max`", "`repeat` lacks `precision`"]),
+        (
+            "min = 0, max = \"many\", precision = 2, confidence = 95",
+            &["`min` of `repeat`", "`max` of `repeat`", "`precision` of `repeat`", "`confidence` of `repeat`"],
+        ),
+        (
+            "max = 50, precision = \"0%\", confidence = 0.2",
+            &["only identical repeats", "no confidence between 0.5 and"],
+        ),
+        ("max = 50, precison = \"2%\"", &["unknown key `precison`", "did you mean `precision`?"]),
+        ("max = 20000, precision = \"2%\"", &["MAX_REPEATS"]),
+    ] {
+        // Lines are broken where the terminal ends.
+        let told = errors(&named(&format!("[run]\nrepeat = {{ {fields} }}\n")));
+        let told = told.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+        for wrong in wrong {
+            assert!(told.contains(wrong), "{fields}: {told}");
+        }
+        assert!(told.contains("[sweep.toml:3:"), "its place: {told}");
+    }
 }
 
 #[test]

@@ -162,6 +162,7 @@ pub fn execute(
     let begun = Instant::now();
     let placements = place(&request.plan.cells, &request.choice);
     let (writer, mut manifest, loaded) = open(request)?;
+    let before = matches!(request.destination, Destination::More(..)).then(|| manifest.clone());
     let added = if let Destination::More(_, more) = &request.destination { Some((**more).clone()) } else { None };
     manifest.more.extend(added);
     let options = &request.sweep.run;
@@ -175,6 +176,7 @@ pub fn execute(
         manifest.finished = None;
         writer.update(&manifest)?;
     }
+    let done = agenda.done();
     tell(Progress::Opened { dir: writer.dir(), done: agenda.done(), total: agenda.total() });
     for warning in request.plan.warnings() {
         tell(Progress::Note(warning));
@@ -197,7 +199,13 @@ pub fn execute(
         if interrupted.load(Ordering::Relaxed) {
             break;
         }
-        session.group(placement, interrupted)?;
+        if let Err(error) = session.group(placement, interrupted) {
+            // Where nothing could be added, the run is as it was, and not one to be resumed.
+            if let Some(before) = before.as_ref().filter(|_| session.agenda.done() == done) {
+                session.writer.update(before)?;
+            }
+            return Err(error);
+        }
     }
     let interrupted = interrupted.load(Ordering::Relaxed);
     session.manifest.interrupted = interrupted;
