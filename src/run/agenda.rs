@@ -84,7 +84,9 @@ impl<'a> Agenda<'a> {
             }
         }
         agenda.total += agenda.cells.iter().map(State::may_have).sum::<usize>();
-        records.iter().for_each(|record| agenda.take(record));
+        for record in records {
+            agenda.take(record);
+        }
         agenda
     }
 

@@ -27,10 +27,10 @@ pub struct Reached {
 /// The figures by which a cell is known well enough, of the repeats that were measured: their completions, or their goodputs where none
 /// has a completion. With the name of the metric.
 pub fn deciding<'a>(repeats: impl Iterator<Item = &'a Measurement> + Clone) -> (&'static str, Vec<u64>) {
-    let measured = || repeats.clone().filter(|measurement| measurement.outcome == Outcome::Measured);
-    let completions: Vec<u64> = measured().filter_map(|measurement| measurement.completion_ns).collect();
+    let measured = repeats.filter(|measurement| measurement.outcome == Outcome::Measured);
+    let completions: Vec<u64> = measured.clone().filter_map(|measurement| measurement.completion_ns).collect();
     if completions.is_empty() {
-        let goodputs: Vec<u64> = measured().filter_map(|measurement| measurement.goodput_bps).collect();
+        let goodputs: Vec<u64> = measured.filter_map(|measurement| measurement.goodput_bps).collect();
         if !goodputs.is_empty() {
             return ("goodput", goodputs);
         }
