@@ -8,11 +8,12 @@ use jiff::Timestamp;
 
 use crate::backend::{BackendError, Event, Job, Machine};
 use crate::measurement::{Measurement, Outcome};
-use crate::plan::{Cell, Run};
-use crate::record::{self, FORMAT, KernelFacts, Manifest, Record, RepeatKey, Writer};
+use crate::plan::{Cell, Plan, Run};
+use crate::record::{self, FORMAT, KernelFacts, Manifest, Record, Writer};
 use crate::settings::Clock;
 use crate::units::Span;
 
+use super::agenda::Agenda;
 use super::placement::{Place, Placement, Ready, prepare};
 use super::reuse::{Results, Stored};
 use super::{Progress, Request, RunError, phase};
@@ -25,9 +26,12 @@ pub(super) struct Session<'a> {
     pub(super) known_machines: Vec<record::Machine>,
     pub(super) writer: Writer,
     pub(super) manifest: Manifest,
+    pub(super) plan: &'a Plan,
+    /// What is to be run next.
+    pub(super) agenda: Agenda<'a>,
     pub(super) sequence: u64,
-    pub(super) done: usize,
-    pub(super) total: usize,
+    /// The machine that was told of last.
+    pub(super) met: Option<Machine>,
     pub(super) virtual_time: Option<Span>,
     pub(super) reused: usize,
     pub(super) tell: &'a mut dyn FnMut(Progress<'_>),
@@ -35,29 +39,12 @@ pub(super) struct Session<'a> {
 
 impl Session<'_> {
     fn cell(&self, run: Run) -> &Cell {
-        &self.request.plan.cells[run.cell]
+        &self.plan.cells[run.cell]
     }
 
-    /// Runs the cells of one placement.
-    pub(super) fn group(
-        &mut self,
-        placement: &Placement,
-        completed: &HashSet<RepeatKey>,
-        interrupted: &AtomicBool,
-    ) -> Result<(), RunError> {
-        let members: HashSet<usize> = placement.cells.iter().copied().collect();
-        let runs: Vec<Run> = self
-            .request
-            .plan
-            .runs
-            .iter()
-            .copied()
-            .filter(|run| members.contains(&run.cell))
-            .filter(|run| {
-                let cell = self.cell(*run).id.to_string();
-                !completed.contains(&RepeatKey { cell, repeat: run.repeat, warmup: run.warmup })
-            })
-            .collect();
+    /// Runs the cells of one placement, look by look, until nothing of them is left to run.
+    pub(super) fn group(&mut self, placement: &Placement, interrupted: &AtomicBool) -> Result<(), RunError> {
+        let mut runs = self.agenda.next(&placement.cells);
         if runs.is_empty() {
             return Ok(());
         }
@@ -70,17 +57,22 @@ impl Session<'_> {
         if interrupted.load(Ordering::Relaxed) {
             return Ok(());
         }
-        match ready {
-            Ok(ready) => self.run_on(placement, ready, runs, interrupted),
-            Err(error) => self.give_up(placement, &error, &runs),
+        let mut ready = match ready {
+            Ok(ready) => ready,
+            Err(error) => return self.give_up(placement, &error, &runs),
+        };
+        while !runs.is_empty() && !interrupted.load(Ordering::Relaxed) {
+            self.run_on(placement, &mut ready, runs, interrupted)?;
+            runs = self.agenda.next(&placement.cells);
         }
+        Ok(())
     }
 
     /// Runs the given repeats on a machine that is ready, those whose results are known excepted.
     fn run_on(
         &mut self,
         placement: &Placement,
-        mut ready: Ready,
+        ready: &mut Ready,
         runs: Vec<Run>,
         interrupted: &AtomicBool,
     ) -> Result<(), RunError> {
@@ -108,7 +100,7 @@ impl Session<'_> {
                 Event::Started(index) => {
                     started[index] = Timestamp::now();
                     let run = runs[index];
-                    let cell = &self.request.plan.cells[run.cell];
+                    let cell = &self.plan.cells[run.cell];
                     (self.tell)(Progress::Started { cell, run });
                     Ok(())
                 }
@@ -225,7 +217,11 @@ impl Session<'_> {
             self.manifest.machines.push(entry);
             self.writer.update(&self.manifest)?;
         }
-        (self.tell)(Progress::Machine(machine));
+        // A machine that comes up anew for each look is told of once.
+        if self.met.as_ref() != Some(machine) {
+            self.met = Some(machine.clone());
+            (self.tell)(Progress::Machine(machine));
+        }
         Ok(())
     }
 
@@ -238,7 +234,7 @@ impl Session<'_> {
         started: Timestamp,
         reused_from: Option<String>,
     ) -> Result<(), RunError> {
-        let cell = &self.request.plan.cells[run.cell];
+        let cell = &self.plan.cells[run.cell];
         let record = Record {
             format: FORMAT,
             cell: cell.id.to_string(),
@@ -260,8 +256,8 @@ impl Session<'_> {
         };
         self.writer.append(&record)?;
         self.sequence += 1;
-        self.done += 1;
-        (self.tell)(Progress::Ended { record: &record, done: self.done, total: self.total });
+        self.agenda.take(&record);
+        (self.tell)(Progress::Ended { record: &record, done: self.agenda.done(), total: self.agenda.total() });
         Ok(())
     }
 
@@ -276,6 +272,7 @@ impl Session<'_> {
             placement.cells.len(),
             placement.asked
         )));
+        self.agenda.give_up(&placement.cells);
         for run in runs {
             let measurement = Measurement::without_figures(outcome, error.to_string());
             self.record(*run, measurement, None, placement, Timestamp::now(), None)?;
