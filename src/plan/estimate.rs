@@ -12,6 +12,8 @@ use super::Plan;
 const SETUP_NS: u64 = 3_000_000;
 /// An echo that waits for nothing.
 const ECHO_NS: u64 = 3_000_000;
+/// Two programs, of which nothing is known.
+const EXEC_NS: u64 = 1_000_000_000;
 /// Bytes a second at which a virtual link is taken to carry them: 8 Gbit/s.
 const BYTES_PER_SECOND: u64 = 1_000_000_000;
 /// The same as a cost.
@@ -62,6 +64,8 @@ fn work_ns(settings: &Settings) -> u64 {
             let bytes = if work.duration.is_none() { work.bytes } else { None };
             carried(bytes.map_or(0, |bytes| bytes.0)).saturating_mul(work.connections.into()).max(work.least().0)
         }
+        // How long a program takes is not known before it has run.
+        Work::Exec => EXEC_NS,
     }
 }
 

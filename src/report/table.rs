@@ -3,7 +3,8 @@
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableStyle, presets};
 
 use super::words::{
-    MISSING, both, clock, distinct, imprecise, kernel, known, not_precise, or_dash, outcome, percent, rate, span, value,
+    MISSING, both, clock, distinct, imprecise, kernel, known, not_precise, number, or_dash, outcome, percent, rate,
+    span, value,
 };
 use crate::explain::{CellFindings, Finding};
 use crate::settings::Value;
@@ -42,6 +43,7 @@ pub fn table(name: &str, cells: &[CellSummary], found: &[CellFindings], width: O
         sndbuf: shows("sndbuf"),
         axes: varying,
         precision: cells.iter().any(|cell| cell.precision.is_some()),
+        metrics: distinct(cells.iter().flat_map(|cell| cell.metrics.iter().map(|metric| metric.name.clone()))),
         why: found.iter().any(|found| !found.findings.is_empty()),
     };
 
@@ -103,6 +105,7 @@ struct Columns {
     clock: bool,
     sndbuf: bool,
     precision: bool,
+    metrics: Vec<String>,
     why: bool,
 }
 
@@ -113,6 +116,7 @@ impl Columns {
         header.extend(self.clock.then(|| Cell::new("clock")));
         header.extend(["completion", "spread", "goodput"].map(figure));
         header.extend(self.precision.then(|| figure("median within")));
+        header.extend(self.metrics.iter().map(figure));
         header.push(Cell::new("receive buffer: asked → initial → final"));
         header.extend(self.sndbuf.then(|| Cell::new("send buffer")));
         header.push(Cell::new("outcome"));
@@ -143,6 +147,10 @@ impl Columns {
         })));
         row.push(figure(rate(cell.goodput_bps.map(|figures| figures.median))));
         row.extend(self.precision.then(|| figure(or_dash(cell.precision, |reached| known(&reached)))));
+        row.extend(self.metrics.iter().map(|name| {
+            let found = cell.metrics.iter().find(|metric| metric.name == *name);
+            figure(found.map_or_else(|| MISSING.to_owned(), |metric| number(metric.median, &metric.unit)))
+        }));
         row.push(Cell::new(both(&cell.client.rcvbuf, &cell.server.rcvbuf)));
         row.extend(self.sndbuf.then(|| Cell::new(both(&cell.client.sndbuf, &cell.server.sndbuf))));
         row.push(Cell::new(outcome(cell)));

@@ -5,6 +5,7 @@
 mod correct;
 mod figures;
 mod interval;
+mod metric;
 mod precision;
 mod rank;
 mod ratio;
@@ -15,6 +16,7 @@ mod trend;
 pub use correct::{benjamini_hochberg, holm};
 pub use figures::Figures;
 pub use interval::{MedianInterval, median_interval};
+pub use metric::MetricSummary;
 pub use precision::{Reached, deciding, reached};
 pub use rank::{MannWhitney, as_f64 as count, mann_whitney, minimum_p, repeats_needed, sign_test};
 pub use ratio::{Ratio, RatioInterval, ratio};
