@@ -38,6 +38,8 @@ pub(super) fn confirm(
     let Ok(mut sweep) = stored else {
         return Ok(Confirmation::Impossible("its sweep is none that this version can run".to_owned()));
     };
+    // What is run again is chosen by the gate, not by a search.
+    sweep.find = None;
     sweep.run.repeat = u32::try_from(repeats).unwrap_or(u32::MAX);
     let plan = only(&Plan::new(&sweep), cells);
     if plan.cells.len() != cells.len() {

@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::backend::Parallel;
 use crate::plan::{Description, Plan};
 use crate::record::{RunDir, SweepSource};
-use crate::report::{RunReport, SUMMARY, table, write_csv};
+use crate::report::{RunReport, SUMMARY, found, table, write_csv};
 use crate::run::{Choice, Destination, Finished, Request, execute, place};
 use crate::spec::Sweep;
 use crate::stats::summarise;
@@ -161,13 +161,14 @@ fn conclude(finished: &Finished, arguments: &RunArgs) -> Result<Exit, Exit> {
         eprintln!("warning: {warning}");
     }
     if arguments.json {
-        print_json(&RunReport::new(&manifest, &cells, &loaded.warnings))?;
+        print_json(&RunReport::new(&manifest, &cells, &loaded))?;
     } else {
         let explained = explain_run(&manifest, &cells, &loaded.records);
         print(&format!("{}\n", table(&manifest.sweep.name, &cells, &explained.cells, width()).trim_end()));
     }
     if !arguments.quiet {
         if finished.reused > 0 {
+        print(&found(&manifest, &cells, &loaded.records));
             eprintln!("{} results were known from earlier runs (--fresh runs them anew)", finished.reused);
         }
         if let Some(covered) = finished.virtual_time {

@@ -1,6 +1,7 @@
-//! The loop: which repeat next, on which machine, into which record. Imports `plan`, `spec`, `backend`, `record`, `workload`,
+//! The loop: which repeat next, on which machine, into which record. Imports `plan`, `spec`, `backend`, `stats`, `record`, `workload`,
 //! `settings`, `measurement` and `units`.
 
+mod choose;
 mod phase;
 mod placement;
 mod reuse;
@@ -8,7 +9,6 @@ mod session;
 
 pub use placement::{Choice, Place, Placement, place};
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -18,10 +18,11 @@ use jiff::Timestamp;
 use crate::backend::Machine;
 use crate::backend::guest::kernel::KernelStore;
 use crate::plan::{Cell, Plan, Run};
-use crate::record::{Manifest, Record, RepeatKey, RunDir, StoreError, SweepSource, Writer};
+use crate::record::{Loaded, Manifest, Record, RunDir, StoreError, SweepSource, Writer};
 use crate::spec::Sweep;
 use crate::units::Span;
 
+use self::choose::Chooser;
 use self::session::Session;
 
 /// Bytes that a record may take, for the look at the disk before the run.
@@ -158,11 +159,13 @@ pub fn execute(
 ) -> Result<Finished, RunError> {
     let begun = Instant::now();
     let placements = place(&request.plan.cells, &request.choice);
-    let (writer, manifest, completed, sequence) = open(request)?;
-    let total = request.plan.runs.len();
-    let left = total.saturating_sub(completed.len());
-    writer.probe_room(RECORD_BYTES * left as u64)?;
-    tell(Progress::Opened { dir: writer.dir(), done: completed.len(), total });
+    let (writer, manifest, loaded) = open(request)?;
+    let mut chooser = Chooser::new(request.sweep, request.plan);
+    loaded.records.iter().for_each(|record| chooser.note(record));
+    let (completed, sequence) = (loaded.completed(), loaded.next_sequence());
+    let (done, total) = (chooser.done(), chooser.total());
+    writer.probe_room(RECORD_BYTES * total.saturating_sub(done) as u64)?;
+    tell(Progress::Opened { dir: writer.dir(), done, total });
     for warning in request.plan.warnings() {
         tell(Progress::Note(warning));
     }
@@ -170,11 +173,11 @@ pub fn execute(
         request,
         resumed: matches!(request.destination, Destination::Resume(_)),
         known_machines: manifest.machines.clone(),
+        met: Vec::new(),
         writer,
         manifest,
         sequence,
-        done: completed.len(),
-        total,
+        chooser,
         virtual_time: None,
         reused: 0,
         tell,
@@ -200,16 +203,19 @@ pub fn execute(
 }
 
 /// Makes or opens the folder.
-fn open(request: &Request<'_>) -> Result<(Writer, Manifest, HashSet<RepeatKey>, u64), RunError> {
-    let new = || Manifest::new(request.command.clone(), request.source.clone());
+fn open(request: &Request<'_>) -> Result<(Writer, Manifest, Loaded), RunError> {
+    let new = || Manifest {
+        cells: Some(request.plan.cells.len() as u64),
+        ..Manifest::new(request.command.clone(), request.source.clone())
+    };
     match &request.destination {
         Destination::Results(results) => {
             let manifest = new();
-            Ok((RunDir::create(results, &manifest)?, manifest, HashSet::new(), 0))
+            Ok((RunDir::create(results, &manifest)?, manifest, Loaded::default()))
         }
         Destination::Out(out) => {
             let manifest = new();
-            Ok((RunDir::create_at(out, &manifest)?, manifest, HashSet::new(), 0))
+            Ok((RunDir::create_at(out, &manifest)?, manifest, Loaded::default()))
         }
         Destination::Resume(path) => {
             let dir = RunDir::open(path)?;
@@ -222,8 +228,7 @@ fn open(request: &Request<'_>) -> Result<(Writer, Manifest, HashSet<RepeatKey>, 
                 return Err(RunError::SweepChanged { path: path.clone(), changes });
             }
             let (writer, loaded) = dir.resume()?;
-            let (completed, sequence) = (loaded.completed(), loaded.next_sequence());
-            Ok((writer, manifest, completed, sequence))
+            Ok((writer, manifest, loaded))
         }
     }
 }

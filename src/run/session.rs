@@ -13,6 +13,7 @@ use crate::record::{self, FORMAT, KernelFacts, Manifest, Record, RepeatKey, Writ
 use crate::settings::Clock;
 use crate::units::Span;
 
+use super::choose::Chooser;
 use super::placement::{Place, Placement, Ready, prepare};
 use super::reuse::{Results, Stored};
 use super::{Progress, Request, RunError, phase};
@@ -23,11 +24,12 @@ pub(super) struct Session<'a> {
     pub(super) resumed: bool,
     /// Machines of a resumed run: the new ones must be like them.
     pub(super) known_machines: Vec<record::Machine>,
+    /// Machines that were told of.
+    pub(super) met: Vec<record::Machine>,
     pub(super) writer: Writer,
     pub(super) manifest: Manifest,
     pub(super) sequence: u64,
-    pub(super) done: usize,
-    pub(super) total: usize,
+    pub(super) chooser: Chooser,
     pub(super) virtual_time: Option<Span>,
     pub(super) reused: usize,
     pub(super) tell: &'a mut dyn FnMut(Progress<'_>),
@@ -46,7 +48,7 @@ impl Session<'_> {
         interrupted: &AtomicBool,
     ) -> Result<(), RunError> {
         let members: HashSet<usize> = placement.cells.iter().copied().collect();
-        let runs: Vec<Run> = self
+        let mut left: Vec<Run> = self
             .request
             .plan
             .runs
@@ -58,7 +60,7 @@ impl Session<'_> {
                 !completed.contains(&RepeatKey { cell, repeat: run.repeat, warmup: run.warmup })
             })
             .collect();
-        if runs.is_empty() {
+        if self.chooser.next(&left).is_empty() {
             return Ok(());
         }
         (self.tell)(Progress::Placed(placement));
@@ -71,8 +73,19 @@ impl Session<'_> {
             return Ok(());
         }
         match ready {
-            Ok(ready) => self.run_on(placement, ready, runs, interrupted),
-            Err(error) => self.give_up(placement, &error, &runs),
+            Ok(mut ready) => {
+                self.manifest.tools.append(&mut ready.tools);
+                loop {
+                    let next = self.chooser.next(&left);
+                    if next.is_empty() || interrupted.load(Ordering::Relaxed) {
+                        return Ok(());
+                    }
+                    let taken: HashSet<Run> = next.iter().copied().collect();
+                    left.retain(|run| !taken.contains(run));
+                    self.run_on(placement, &mut ready, next, interrupted)?;
+                }
+            }
+            Err(error) => self.give_up(placement, &error, &self.chooser.next(&left)),
         }
     }
 
@@ -80,11 +93,10 @@ impl Session<'_> {
     fn run_on(
         &mut self,
         placement: &Placement,
-        mut ready: Ready,
+        ready: &mut Ready,
         runs: Vec<Run>,
         interrupted: &AtomicBool,
     ) -> Result<(), RunError> {
-        self.manifest.tools.append(&mut ready.tools);
         let results = self.request.store.as_ref().ok().and_then(|store| store.path().parent()).map(Results::below);
         let pure = ready.purity.as_deref().zip(results.as_ref());
         let runs = match pure {
@@ -222,10 +234,14 @@ impl Session<'_> {
             sysctls: machine.sysctls.clone(),
         };
         if !self.manifest.machines.contains(&entry) {
-            self.manifest.machines.push(entry);
+            self.manifest.machines.push(entry.clone());
             self.writer.update(&self.manifest)?;
         }
-        (self.tell)(Progress::Machine(machine));
+        // A machine that runs one round after the other is told of once.
+        if !self.met.contains(&entry) {
+            self.met.push(entry);
+            (self.tell)(Progress::Machine(machine));
+        }
         Ok(())
     }
 
@@ -260,8 +276,9 @@ impl Session<'_> {
         };
         self.writer.append(&record)?;
         self.sequence += 1;
-        self.done += 1;
-        (self.tell)(Progress::Ended { record: &record, done: self.done, total: self.total });
+        self.chooser.note(&record);
+        let (done, total) = (self.chooser.done(), self.chooser.total());
+        (self.tell)(Progress::Ended { record: &record, done, total });
         Ok(())
     }
 

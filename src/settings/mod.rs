@@ -9,6 +9,7 @@ mod kind;
 mod link;
 mod option;
 mod presets;
+mod search;
 mod shape;
 mod sysctl;
 mod value;
@@ -25,6 +26,7 @@ pub use kind::{Kind, Limit, Rejection};
 pub use link::{LinkEnd, NETEM_LIMIT, Qdisc, Queue};
 pub use option::{Carries, SocketOption};
 pub use presets::{PRESETS, Preset};
+pub use search::{Comparison, Condition, Figure, ParseConditionError, Search, Wanted};
 pub use sysctl::Sysctls;
 pub use value::Value;
 

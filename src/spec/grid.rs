@@ -29,11 +29,17 @@ impl Draft {
     /// The sweep, if nothing is wrong with it.
     pub(super) fn finish(mut self) -> Result<Sweep, Vec<SpecError>> {
         self.fixed_and_axis();
-        let sweep = self.sweep();
+        let search = self.search();
+        let mut sweep = self.sweep();
+        sweep.find = search;
         if self.bounds(&sweep) {
             let cells = sweep.cells();
             let points: Vec<Point<'_>> = cells.points().collect();
             self.clashes(&cells, &points);
+            if let Some(search) = &sweep.find {
+                let settings: Vec<Settings> = points.iter().map(|point| cells.settings(point)).collect();
+                self.searchable(search, settings.iter());
+            }
             if self.errors.is_empty() {
                 self.twins(&cells, &points);
             }
@@ -83,6 +89,7 @@ impl Draft {
                 })
                 .collect(),
             presets: self.presets(),
+            find: None,
             axes: axes.collect(),
         }
     }

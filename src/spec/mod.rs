@@ -12,6 +12,7 @@ mod check;
 mod differences;
 mod error;
 mod file;
+mod find;
 mod grid;
 mod overrides;
 mod range;

@@ -3,6 +3,7 @@
 
 use crate::settings::{KEYS, Kind, PRESETS, Value, find};
 
+use super::find::FIND_KEYS;
 use super::run::{RUN_KEYS, RunOptions};
 use super::schema::default;
 use super::unknown::split;
@@ -161,6 +162,10 @@ pub fn reference() -> String {
                 unit(&row.kind),
             ));
         }
+    }
+    lines.push("\n### `[find]`\n\n| key | sets | takes |\n| --- | --- | --- |".to_owned());
+    for key in &FIND_KEYS {
+        lines.push(format!("| `{}` | {} | {} |", split(key.path).1, cell(key.about), cell(key.takes)));
     }
     lines.push("\n## Presets\n\n| preset | stands for | sets |\n| --- | --- | --- |".to_owned());
     for preset in PRESETS {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::settings::{Axes, Value, find};
+use crate::settings::{Axes, Search, Value, find};
 
 use super::run::RunOptions;
 
@@ -35,6 +35,9 @@ pub struct Sweep {
     /// What the presets that it names stood for: the keys that each sets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub presets: BTreeMap<String, Axes>,
+    /// The value that is searched for, where not every cell is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub find: Option<Search>,
 }
 
 /// A key and the values that it takes one after the other.
