@@ -51,6 +51,9 @@ pub(super) struct RunArgs {
     /// Do not read the kernel's counters and what it knows of each connection: cells then say no reasons.
     #[arg(long)]
     no_evidence: bool,
+    /// Capture the packets of each repeat at both ends of the link, into pcapng files: as `run.capture = true` in the sweep.
+    #[arg(long, conflicts_with = "resume")]
+    capture: bool,
     /// Write no pictures and no page at the end.
     #[arg(long)]
     no_plot: bool,
@@ -106,7 +109,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
 /// The sweep to run, and where it comes from.
 fn sweep(arguments: &RunArgs) -> Result<(Sweep, SweepSource), Exit> {
     if let Some(file) = &arguments.file {
-        let sweep = arguments.sweep.load(file)?;
+        let sweep = arguments.sweep.load(file, arguments.capture)?;
         let text = std::fs::read_to_string(file).map_err(|error| complain(&error))?;
         let source = source(&sweep, Some(file), text)?;
         return Ok((sweep, source));
@@ -165,10 +168,10 @@ fn conclude(finished: &Finished, arguments: &RunArgs) -> Result<Exit, Exit> {
     } else {
         let explained = explain_run(&manifest, &cells, &loaded.records);
         print(&format!("{}\n", table(&manifest.sweep.name, &cells, &explained.cells, width()).trim_end()));
+        print(&found(&manifest, &cells, &loaded.records));
     }
     if !arguments.quiet {
         if finished.reused > 0 {
-        print(&found(&manifest, &cells, &loaded.records));
             eprintln!("{} results were known from earlier runs (--fresh runs them anew)", finished.reused);
         }
         if let Some(covered) = finished.virtual_time {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use jiff::Timestamp;
 
 use crate::backend::{BackendError, Event, Job, Machine};
-use crate::measurement::{Measurement, Outcome};
+use crate::measurement::{CaptureLimits, Measurement, Outcome};
 use crate::plan::{Cell, Run};
 use crate::record::{self, FORMAT, KernelFacts, Manifest, Record, RepeatKey, Writer};
 use crate::settings::Clock;
@@ -98,9 +98,11 @@ impl Session<'_> {
         interrupted: &AtomicBool,
     ) -> Result<(), RunError> {
         let results = self.request.store.as_ref().ok().and_then(|store| store.path().parent()).map(Results::below);
+        // Capturing takes time, which shows in virtual time: such a repeat is none that another run could use.
+        let captures = self.request.sweep.run.capture;
         let pure = ready.purity.as_deref().zip(results.as_ref());
         let runs = match pure {
-            Some((key, results)) if !self.request.fresh => self.reuse(key, results, runs)?,
+            Some((key, results)) if !self.request.fresh && !captures => self.reuse(key, results, runs)?,
             _ => runs,
         };
         if runs.is_empty() {
@@ -130,7 +132,9 @@ impl Session<'_> {
                         let from = self.name();
                         let stored = Stored { measurement: (*measurement).clone(), machine: machine.clone(), from };
                         // A result that is not kept is measured again another time.
-                        let _ = results.put(key, &jobs[index], &stored);
+                        if !captures {
+                            let _ = results.put(key, &jobs[index], &stored);
+                        }
                         let covered = measurement.elapsed_ns.unwrap_or(0);
                         self.virtual_time = Some(Span(self.virtual_time.unwrap_or_default().0 + covered));
                     }
@@ -195,6 +199,9 @@ impl Session<'_> {
             timeout: options.timeout,
             phase: phase::of(options.seed, run.repeat, run.warmup),
             evidence: self.request.evidence,
+            capture: options
+                .capture
+                .then_some(CaptureLimits { packets: options.capture_packets, snap_bytes: options.capture_snap }),
         }
     }
 
@@ -248,14 +255,20 @@ impl Session<'_> {
     fn record(
         &mut self,
         run: Run,
-        measurement: Measurement,
+        mut measurement: Measurement,
         machine: Option<&Machine>,
         placement: &Placement,
         started: Timestamp,
         reused_from: Option<String>,
     ) -> Result<(), RunError> {
         let cell = &self.request.plan.cells[run.cell];
-        let record = Record {
+        let remarks = measurement.remarks.len();
+        if let Some(capture) = &mut measurement.capture {
+            let name = capture_name(cell, run);
+            self.writer.keep_capture(&name, capture);
+            measurement.remarks.push(capture.remark());
+        }
+        let mut record = Record {
             format: FORMAT,
             cell: cell.id.to_string(),
             repeat: run.repeat,
@@ -274,7 +287,17 @@ impl Session<'_> {
             started,
             reused_from,
         };
-        self.writer.append(&record)?;
+        if let Err(error) = self.writer.append(&record) {
+            // The figures go before the packets.
+            let Some(capture) = record.measurement.capture.as_mut().filter(|capture| capture.file.is_some()) else {
+                return Err(error.into());
+            };
+            self.writer.drop_capture(capture, "there was no room for it beside the record");
+            let remark = capture.remark();
+            record.measurement.remarks.truncate(remarks);
+            record.measurement.remarks.push(remark);
+            self.writer.append(&record)?;
+        }
         self.sequence += 1;
         self.chooser.note(&record);
         let (done, total) = (self.chooser.done(), self.chooser.total());
@@ -299,6 +322,12 @@ impl Session<'_> {
         }
         Ok(())
     }
+}
+
+/// The name of a repeat's capture, below the folder of captures.
+fn capture_name(cell: &Cell, run: Run) -> String {
+    let warmup = if run.warmup { "warmup-" } else { "" };
+    format!("{}-{warmup}{}.pcapng", cell.id, run.repeat)
 }
 
 /// The clock of a machine that never came up: the one it would have had.

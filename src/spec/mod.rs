@@ -30,11 +30,13 @@ pub use cases::MAX_EXCLUDES;
 pub use check::MAX_NAME;
 pub use error::{SpecError, SpecErrors};
 pub use file::MAX_FILE;
-pub use grid::{MAX_BURST_BYTES, MAX_CELLS, MAX_RUNS};
+pub use grid::{MAX_BURST_BYTES, MAX_CAPTURE_BYTES, MAX_CELLS, MAX_RUNS};
 pub use overrides::{Overrides, ParseAssignmentError};
 
 pub use reference::reference;
-pub use run::{MAX_REPEATS, MAX_TIMEOUT, MAX_WARMUP, Order, RUN_KEYS, RunKey, RunOptions};
+pub use run::{
+    MAX_CAPTURE_PACKETS, MAX_CAPTURE_SNAP, MAX_REPEATS, MAX_TIMEOUT, MAX_WARMUP, Order, RUN_KEYS, RunKey, RunOptions,
+};
 
 pub use schema::schema;
 pub use sweep::{Axis, Sweep};

@@ -18,6 +18,8 @@ use super::value::word;
 pub struct Overrides {
     /// `--repeat`: in place of `run.repeat`.
     pub repeat: Option<u64>,
+    /// `--capture`: `run.capture` is on.
+    pub capture: bool,
     /// `--set key=v1,v2`. An axis gets these values in place of its own; one that is zipped gets one for all rows, or one for each. Any other key becomes an axis where several values
     /// are given, and is fixed where there is one. An option of `[run]` takes one value.
     pub set: Vec<(String, Vec<String>)>,
@@ -65,6 +67,9 @@ impl Overrides {
     pub(super) fn apply(&self, draft: &mut Draft) {
         if let Some(repeat) = self.repeat {
             Argument::new("--repeat", None, &[repeat.to_string()]).set_run(draft, "run.repeat");
+        }
+        if self.capture {
+            Argument::new("--capture", None, &["true".to_owned()]).set_run(draft, "run.capture");
         }
         let mut seen: Vec<(&str, Place)> = Vec::new();
         for (name, values) in &self.set {

@@ -112,12 +112,15 @@ pub fn figure_of(condition: &Condition, measurement: &Measurement) -> Result<u64
     figure.ok_or_else(|| format!("without {}: too few chunks tell it, or the workload has none", condition.figure))
 }
 
+/// The values on the other axes.
+type Others<'a> = Vec<(&'a str, &'a Value)>;
+
 impl Searched {
     /// What the records of a run say of its search. `cells` are their summaries.
     pub fn of(search: &Search, cells: &[CellSummary], records: &[Record]) -> Self {
         let repeats = by_cell(cells, records);
-        let mut lines: Vec<(Vec<(&str, &Value)>, Vec<Tried>)> = Vec::new();
-        let mut places: HashMap<Vec<(&str, &Value)>, usize> = HashMap::new();
+        let mut lines: Vec<(Others<'_>, Vec<Tried>)> = Vec::new();
+        let mut places: HashMap<Others<'_>, usize> = HashMap::new();
         for (cell, repeats) in cells.iter().zip(&repeats) {
             let Some(value) = cell.axes.get(&search.axis).filter(|value| Search::has_order(value)) else { continue };
             let figures: Vec<_> =
@@ -125,7 +128,7 @@ impl Searched {
             let verdict = Verdict::on(&search.condition, &figures);
             let tried = Tried { cell: cell.cell.clone(), value: value.clone(), verdict };
             let others = cell.axes.0.iter().filter(|(axis, _)| search.is_other(axis));
-            let others: Vec<(&str, &Value)> = others.map(|(axis, value)| (axis.as_str(), value)).collect();
+            let others: Others<'_> = others.map(|(axis, value)| (axis.as_str(), value)).collect();
             let place = *places.entry(others.clone()).or_insert(lines.len());
             if place == lines.len() {
                 lines.push((others, Vec::new()));
