@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use crate::explain::{CellFindings, Group, Knee, SweepExplanation, explain_sweep};
-use crate::record::{Manifest, Record, RunDir};
-use crate::report::{explanation, found, search, searched};
+use crate::explain::{CellFindings, Group, Knee, explain_run};
+use crate::record::RunDir;
+use crate::report::{explanation, found, searched};
 use crate::settings::Axes;
 use crate::stats::{CellSummary, Searched, summarise};
 
@@ -69,14 +69,4 @@ pub(super) fn explain(arguments: &ExplainArgs) -> Result<Exit, Exit> {
     let found = found(&manifest, &cells, &loaded.records);
     print(&format!("sweep {}\n{}{found}", manifest.sweep.name, explanation(&cells, &explained)));
     Ok(Exit::Done)
-}
-
-/// Explains all cells of a run.
-pub(super) fn explain_run(manifest: &Manifest, cells: &[CellSummary], records: &[Record]) -> SweepExplanation {
-    let mut explained = explain_sweep(cells, records, |cell| manifest.sysctls_of(&cell.kernel));
-    // A search leaves out cells beside which another one would not be the smallest.
-    if search(manifest).is_some() {
-        explained.knees.clear();
-    }
-    explained
 }

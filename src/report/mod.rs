@@ -15,6 +15,6 @@ pub use cell::show_cell;
 pub use csv::{SUMMARY, write_csv};
 pub use html::{PAGE, page};
 pub use json::{CellReport, RunReport};
-pub use search::{found, search, searched};
+pub use search::{found, searched};
 pub use table::table;
 pub use why::explanation;

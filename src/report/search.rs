@@ -8,7 +8,7 @@ use crate::settings::{Search, Wanted};
 use crate::stats::{CellSummary, Ending, Found, Searched, Tried};
 
 /// The search of a run, if its sweep has one.
-pub fn search(manifest: &Manifest) -> Option<Search> {
+fn search(manifest: &Manifest) -> Option<Search> {
     serde_json::from_value(manifest.sweep.resolved.get("find")?.clone()).ok()
 }
 
