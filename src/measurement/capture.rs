@@ -54,15 +54,14 @@ impl Capture {
         self.error = Some(why.into());
     }
 
-    /// What a reader of the repeat's figures has to know.
+    /// What a reader of the repeat's figures has to know. The same for all repeats of a cell that ended alike, so that it is said once.
     pub fn remark(&self) -> String {
         let mut parts = vec!["its packets were captured, which costs a little time".to_owned()];
         for (name, end) in [("client", self.client), ("server", self.server)] {
             if let Some(CapturedEnd { packets, dropped, .. }) = end
                 && dropped > 0
             {
-                let of = packets + dropped;
-                parts.push(format!("of {of} at the {name}'s end only the first {packets} (run.capture_packets)"));
+                parts.push(format!("of the {name}'s packets only the first {packets} are kept (run.capture_packets)"));
             }
         }
         if let Some(error) = &self.error {
