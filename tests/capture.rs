@@ -74,7 +74,7 @@ fn read(path: &Path) -> File {
                 let time = u64::from(block.ts_high) << 32 | u64::from(block.ts_low);
                 assert!(file.packets.iter().any(|packet| packet.time_ns == time), "{time}");
             }
-            block => panic!("{block:?}"),
+            _ => panic!("a block that sweep does not write"),
         }
     }
     assert!(file.packets.is_sorted_by_key(|packet| packet.time_ns));
