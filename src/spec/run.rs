@@ -14,7 +14,7 @@ pub const MAX_TIMEOUT: Limit = Limit { name: "MAX_TIMEOUT", max: 3600 * 1_000_00
 /// Most packets that a capture keeps of each end.
 pub const MAX_CAPTURE_PACKETS: Limit = Limit { name: "MAX_CAPTURE_PACKETS", max: 1 << 18 };
 /// Most bytes that a capture keeps of each packet.
-pub const MAX_CAPTURE_SNAP: Limit = Limit { name: "MAX_CAPTURE_SNAP", max: 65535 };
+pub const MAX_CAPTURE_SNAP: Limit = Limit { name: "MAX_CAPTURE_SNAP", max: 64 << 10 };
 /// Any seed will do.
 const MAX_SEED: Limit = Limit { name: "MAX_SEED", max: u64::MAX };
 /// Shortest timeout: below it no workload could end.
