@@ -11,12 +11,14 @@ use crate::settings::{self, Protocol};
 use crate::sys::option::TCP_QUICKACK;
 use crate::sys::process::{Usage, thread_usage};
 use crate::sys::socket::{
-    IntOption, Piece, SCTP_NODELAY, SO_RCVBUF, SO_SNDBUF, TCP_NODELAY, TcpState, Wait, get_int, memory, receive,
-    receive_message, send, set_int, tcp_state,
+    IntOption, Piece, Readiness, SCTP_NODELAY, SO_RCVBUF, SO_SNDBUF, TCP_NODELAY, TcpState, Until, Wait, get_int,
+    memory, receive, receive_message, send, set_int, tcp_state, wait,
 };
 
 use crate::units::Span;
 
+use super::Failure;
+use super::meeting::Control;
 use super::options;
 use super::samples::Sampler;
 
@@ -113,6 +115,27 @@ impl Channel {
             Peer::Named(None) => return Err(io::ErrorKind::NotConnected.into()),
         };
         send(self.fd(), bytes, to, wait)
+    }
+
+    /// Waits until a socket that has not taken all it was offered takes bytes again.
+    ///
+    /// Whoever offers bytes anew without waiting, as when a blocked call is over after its slice of time, has them taken however full the
+    /// buffer is: `tcp_sendmsg_locked` looks at the buffer's size (`sk_stream_memory_free`) before it begins a segment of up to 64 KiB, not
+    /// before it fills one up that was sent in part, and `mptcp_sendmsg` likewise. Repeated in each slice, that let a buffer of 64 KiB
+    /// hold a megabyte. For messages there is nothing to wait for: each send is checked.
+    pub(super) fn until_writable(&self, control: &Control<'_>, progress: impl Fn() -> String) -> Result<(), Failure> {
+        loop {
+            control.check(&progress)?;
+            if self.keeps_messages() || self.wait(Until::Writable, control)?.writable {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits for the socket, no longer than until the next look at the deadline is due.
+    pub(super) fn wait(&self, until: Until, control: &Control<'_>) -> Result<Readiness, Failure> {
+        wait(self.fd(), until, control.patience())
+            .map_err(|error| Failure::Call { doing: "waiting for the socket".to_owned(), error })
     }
 
     /// Receives the next bytes, or the next piece of a message.

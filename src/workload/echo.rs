@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::measurement::Recorder;
 use crate::settings::{Pattern, Workload};
-use crate::sys::socket::{SO_SNDBUF, Wait, wait};
+use crate::sys::socket::{SO_SNDBUF, Until, Wait};
 use crate::units::{BitRate, Span};
 
 use super::channel::{Arrival, Channel, read};
@@ -80,8 +80,11 @@ pub(super) fn send_all(
     while sent < bytes.len() {
         match channel.send(&bytes[sent..], Wait::Block) {
             Ok(len) => sent += len,
-            Err(error) if retry(&error) => control.check(&progress)?,
+            Err(error) if retry(&error) => {}
             Err(error) => return Err(sending(channel, bytes.len(), doing, error, &progress)),
+        }
+        if sent < bytes.len() {
+            channel.until_writable(control, &progress)?;
         }
     }
     Ok(())
@@ -136,7 +139,7 @@ impl Burst<'_> {
         )
     }
 
-    /// Offers the rest of the current chunk to the socket. Whether it took some.
+    /// Offers the rest of the current chunk to the socket. Whether it took all of it.
     fn offer(&mut self, channel: &Channel) -> Result<bool, Failure> {
         if self.offset == 0 && self.sent_at.len() == self.sent {
             self.sent_at.push(Instant::now());
@@ -144,11 +147,12 @@ impl Burst<'_> {
         match channel.send(&self.chunk[self.offset..], Wait::No) {
             Ok(len) => {
                 self.offset += len;
-                if self.offset == self.chunk.len() {
+                let whole = self.offset == self.chunk.len();
+                if whole {
                     self.offset = 0;
                     self.sent += 1;
                 }
-                Ok(true)
+                Ok(whole)
             }
             Err(error) if retry(&error) => Ok(false),
             Err(error) => Err(sending(channel, self.chunk.len(), "sending", error, || self.progress())),
@@ -272,19 +276,23 @@ fn exchange(
 ) -> Result<(), Failure> {
     let total = burst.work.burst_bytes();
     while !burst.done_sending() {
-        let took = burst.offer(channel)?;
+        let mut taken = burst.offer(channel)?;
         if burst.done_sending() {
             break;
         }
-        // Reading between the sends keeps each chunk's latency true, and a burst larger than all buffers together moving.
-        let mut got = false;
-        while burst.received < total && burst.collect(channel, buffer, Wait::No, control)? {
-            got = true;
-        }
-        if !took && !got {
+        loop {
+            // Reading between the sends keeps each chunk's latency true, and a burst larger than all buffers together moving.
+            let mut got = false;
+            while burst.received < total && burst.collect(channel, buffer, Wait::No, control)? {
+                got = true;
+            }
+            // What makes room for a message may be the echo of another. Bytes are not offered before there is room, see
+            // `Channel::until_writable`.
+            if taken || (got && channel.keeps_messages()) {
+                break;
+            }
             control.check(|| burst.progress())?;
-            wait(channel.fd(), true, control.patience())
-                .map_err(|error| Failure::Call { doing: "waiting for the socket".to_owned(), error })?;
+            taken = channel.wait(Until::Either, control)?.writable;
         }
     }
     while burst.received < total {
