@@ -45,7 +45,8 @@ fn measure(native: &Native, values: &[(&str, Value)]) -> Measurement {
 }
 
 fn measure_with(native: &Native, values: &[(&str, Value)], evidence: bool) -> Measurement {
-    let job = Job { settings: settings(values), timeout: Span(60_000_000_000), phase: Span(0), evidence };
+    let job =
+        Job { settings: settings(values), timeout: Span(60_000_000_000), phase: Span(0), evidence, capture: None };
     let measured = native.measure(&job, &AtomicBool::new(false));
     assert_eq!(measured.outcome, Outcome::Measured, "{:?}", measured.reason);
     measured

@@ -24,7 +24,13 @@ fn settings(values: &[(&str, &str)]) -> Settings {
 /// One repeat, on this kernel.
 fn measure(values: &[(&str, &str)]) -> Measurement {
     let native = Native::new("for a test").expect("tests run as root, or where user namespaces are allowed");
-    let job = Job { settings: settings(values), timeout: Span(20_000_000_000), phase: Span(0), evidence: true };
+    let job = Job {
+        settings: settings(values),
+        timeout: Span(20_000_000_000),
+        phase: Span(0),
+        evidence: true,
+        capture: None,
+    };
     native.measure(&job, &AtomicBool::new(false))
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
-use crate::measurement::Measurement;
+use crate::measurement::{CaptureLimits, Measurement};
 use crate::settings::{Clock, Settings};
 use crate::units::Span;
 use crate::workload::BufferLimits;
@@ -28,6 +28,9 @@ pub struct Job {
     pub phase: Span,
     /// Whether to read the kernel's counters and what it knows of the connection, beside the figures.
     pub evidence: bool,
+    /// How much of the packets to capture, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<CaptureLimits>,
 }
 
 /// The machine that measures.

@@ -42,6 +42,8 @@ pub(super) fn confirm(
         let why = "its sweep runs programs of its own, which only `sweep run FILE` does";
         return Ok(Confirmation::Impossible(why.to_owned()));
     }
+    // What is run again is chosen by the gate, not by a search.
+    sweep.find = None;
     sweep.run.repeat = u32::try_from(repeats).unwrap_or(u32::MAX);
     // As many as were asked for, and no fewer.
     sweep.run.precision = None;

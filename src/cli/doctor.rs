@@ -100,7 +100,7 @@ fn cell(what: &'static str, topology: Topology, refused: Option<&str>) -> Findin
     };
     let mut settings = Settings::default();
     settings.link.topology = topology;
-    let job = Job { settings, timeout: Span(5_000_000_000), phase: Span(0), evidence: false };
+    let job = Job { settings, timeout: Span(5_000_000_000), phase: Span(0), evidence: false, capture: None };
     let measured = native.measure(&job, &AtomicBool::new(false));
     match (measured.outcome, measured.completion_ns) {
         (Outcome::Measured, Some(completion)) => {

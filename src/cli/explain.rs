@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use crate::explain::{CellFindings, Group, Knee, explain_run};
 use crate::record::RunDir;
-use crate::report::explanation;
+use crate::report::{explanation, found, searched};
 use crate::settings::Axes;
-use crate::stats::{CellSummary, summarise_run};
+use crate::stats::{CellSummary, Searched, summarise_run};
 
 use super::exit::Exit;
 use super::{complain, print, print_json};
@@ -28,6 +28,8 @@ pub(super) struct ExplainArgs {
 #[derive(Serialize)]
 struct Explained<'a> {
     sweep: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    find: Option<&'a Searched>,
     groups: &'a [Group],
     knees: &'a [Knee],
     cells: Vec<CellExplained<'a>>,
@@ -50,6 +52,7 @@ pub(super) fn explain(arguments: &ExplainArgs) -> Result<Exit, Exit> {
         eprintln!("warning: {warning}");
     }
     let explained = explain_run(&manifest, &cells, &loaded.records);
+    let find = searched(&manifest, &cells, &loaded.records);
     if arguments.json {
         let one = |(cell, findings)| {
             let cell: &CellSummary = cell;
@@ -57,11 +60,13 @@ pub(super) fn explain(arguments: &ExplainArgs) -> Result<Exit, Exit> {
         };
         return print_json(&Explained {
             sweep: &manifest.sweep.name,
+            find: find.as_ref(),
             groups: &explained.groups,
             knees: &explained.knees,
             cells: cells.iter().zip(&explained.cells).map(one).collect(),
         });
     }
-    print(&format!("sweep {}\n{}", manifest.sweep.name, explanation(&cells, &explained)));
+    let found = found(&manifest, &cells, &loaded.records);
+    print(&format!("sweep {}\n{}{found}", manifest.sweep.name, explanation(&cells, &explained)));
     Ok(Exit::Done)
 }

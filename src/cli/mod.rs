@@ -105,12 +105,14 @@ impl SweepArgs {
             precision: self.precision.clone(),
             set: pairs(&self.set),
             filter: pairs(&self.filter),
+            ..Overrides::default()
         }
     }
 
     /// Reads a sweep file and applies the changes; prints what is wrong with it.
-    fn load(&self, file: &std::path::Path) -> Result<Sweep, Exit> {
-        Sweep::load(file, &self.overrides()).map_err(|errors| complain_of_sweep(&errors))
+    fn load(&self, file: &std::path::Path, capture: bool) -> Result<Sweep, Exit> {
+        let overrides = Overrides { capture, ..self.overrides() };
+        Sweep::load(file, &overrides).map_err(|errors| complain_of_sweep(&errors))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::explain::explain_run;
 use crate::plan::{Description, Plan};
 use crate::plot::Run;
 use crate::record::{Manifest, RunDir, SweepSource};
-use crate::report::{RunReport, SUMMARY, table, write_csv};
+use crate::report::{RunReport, SUMMARY, found, table, write_csv};
 use crate::run::{Choice, Destination, Finished, Request, execute, place};
 use crate::spec::Sweep;
 use crate::stats::summarise_run;
@@ -60,6 +60,9 @@ pub(super) struct RunArgs {
     /// Do not read the kernel's counters and what it knows of each connection: cells then say no reasons.
     #[arg(long)]
     no_evidence: bool,
+    /// Capture the packets of each repeat at both ends of the link, into pcapng files: as `run.capture = true` in the sweep.
+    #[arg(long, conflicts_with = "resume")]
+    capture: bool,
     /// Write no pictures and no page at the end.
     #[arg(long)]
     no_plot: bool,
@@ -126,7 +129,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
 /// The sweep to run, and where it comes from.
 fn sweep(arguments: &RunArgs) -> Result<(Sweep, SweepSource), Exit> {
     if let Some(file) = &arguments.file {
-        let sweep = arguments.sweep.load(file)?;
+        let sweep = arguments.sweep.load(file, arguments.capture)?;
         let text = std::fs::read_to_string(file).map_err(|error| complain(&error))?;
         let source = source(&sweep, Some(file), text)?;
         return Ok((sweep, source));
@@ -197,9 +200,10 @@ fn conclude(finished: &Finished, arguments: &RunArgs) -> Result<Exit, Exit> {
         eprintln!("warning: {warning}");
     }
     if arguments.json {
-        print_json(&RunReport::new(&manifest, &cells, &loaded.warnings))?;
+        print_json(&RunReport::new(&manifest, &cells, &loaded))?;
     } else {
         print(&format!("{}\n", table(&manifest.sweep.name, &cells, &explained.cells, width()).trim_end()));
+        print(&found(&manifest, &cells, &loaded.records));
     }
     if !arguments.quiet {
         if finished.reused > 0 {

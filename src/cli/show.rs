@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::explain::{self, CellFindings, explain_run};
 use crate::record::{Record, RunDir};
-use crate::report::{CellReport, RunReport, show_cell, table};
+use crate::report::{CellReport, RunReport, found, show_cell, table};
 use crate::settings::{Axes, find};
 use crate::stats::{CellSummary, select, summarise_run};
 
@@ -36,10 +36,11 @@ pub(super) fn show(arguments: &ShowArgs) -> Result<Exit, Exit> {
     }
     if arguments.cells.is_empty() {
         if arguments.json {
-            return print_json(&RunReport::new(&manifest, &cells, &loaded.warnings));
+            return print_json(&RunReport::new(&manifest, &cells, &loaded));
         }
         let explained = explain_run(&manifest, &cells, &loaded.records);
         print(&format!("{}\n", table(&manifest.sweep.name, &cells, &explained.cells, width()).trim_end()));
+        print(&found(&manifest, &cells, &loaded.records));
         return Ok(Exit::Done);
     }
     let chosen: Vec<&CellSummary> = cells.iter().filter(|cell| matches(cell, &arguments.cells)).collect();

@@ -71,7 +71,12 @@ pub fn explain_sweep<'a>(
 
 /// The same with the sysctls that the run's manifest tells of each machine.
 pub fn explain_run(manifest: &Manifest, cells: &[CellSummary], records: &[Record]) -> SweepExplanation {
-    explain_sweep(cells, records, |cell| manifest.sysctls_of(&cell.kernel))
+    let mut explained = explain_sweep(cells, records, |cell| manifest.sysctls_of(&cell.kernel));
+    // A search leaves cells out, and a smaller one of them may be as good.
+    if manifest.sweep.resolved.get("find").is_some() {
+        explained.knees.clear();
+    }
+    explained
 }
 
 fn groups(cells: &[CellSummary], found: &[CellFindings]) -> Vec<Group> {

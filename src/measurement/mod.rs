@@ -1,6 +1,7 @@
 //! What one repeat of a cell yields: plain data, carried from a workload through the backends into a record.
 //! Imports `units` only.
 
+mod capture;
 mod distribution;
 mod evidence;
 mod link;
@@ -8,6 +9,7 @@ mod option;
 mod program;
 mod samples;
 
+pub use capture::{Capture, CaptureLimits, CapturedEnd};
 pub use distribution::{Distribution, Recorder};
 pub use evidence::{Evidence, Silences, TcpFacts};
 pub use link::{Interface, LinkFacts, PlacementFacts, QueueFacts, Scheduled, SysctlFacts};
@@ -108,6 +110,9 @@ pub struct Measurement {
     /// How the two threads were scheduled, where the cell says anything of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<PlacementFacts>,
+    /// The packets that were captured, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capture: Option<Box<Capture>>,
 }
 
 impl Measurement {

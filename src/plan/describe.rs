@@ -5,11 +5,11 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::settings::{Axes, Precision, Program, Side, Value, find};
+use crate::settings::{Axes, Precision, Program, Search, Side, Value, find};
 use crate::spec::{Axis, Order, Sweep};
 use crate::units::{Span, command_line};
 
-use super::{Estimate, Plan};
+use super::{Estimate, Plan, Searching};
 
 /// Most values of an axis that are written out. More are counted.
 const MAX_SHOWN: usize = 24;
@@ -51,7 +51,10 @@ pub struct Description {
     pub precision: Option<Precision>,
     /// Repeats of each cell before these.
     pub warmup: u32,
-    /// All repeats of all cells, warm-ups included.
+    /// Where a value is searched for: how.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub find: Option<FindDescription>,
+    /// All repeats of all cells, warm-ups included; where a value is searched for, at most.
     pub runs: usize,
     /// The order within each round.
     pub order: Order,
@@ -66,6 +69,46 @@ pub struct Description {
     /// How long it all takes.
     #[serde(flatten)]
     pub estimate: Estimate,
+}
+
+/// A search.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FindDescription {
+    /// What is searched for, and by what.
+    #[serde(flatten)]
+    pub search: Search,
+    /// Combinations of the other axes, each searched by itself.
+    pub combinations: usize,
+    /// Values of the axis that lie in an order.
+    pub values: usize,
+    /// Cells that are measured at most in one combination.
+    pub cells_at_most_of_one: usize,
+    /// Cells that are measured at most in all.
+    pub cells_at_most: usize,
+}
+
+impl FindDescription {
+    fn new(search: &Search, plan: &Plan) -> Self {
+        let searching = Searching::new(search, &plan.cells);
+        Self {
+            search: search.clone(),
+            combinations: searching.combinations(),
+            values: searching.longest(),
+            cells_at_most_of_one: searching.most_of_one(),
+            cells_at_most: searching.most(),
+        }
+    }
+}
+
+impl fmt::Display for FindDescription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { search, combinations, values, cells_at_most_of_one, cells_at_most } = self;
+        let each = match combinations {
+            1 => String::new(),
+            _ => format!(" in each of {combinations} combinations of the other axes, {cells_at_most} in all"),
+        };
+        write!(f, "{search}, by bisection: at most {cells_at_most_of_one} of {values} cells{each}")
+    }
 }
 
 /// One axis.
@@ -128,6 +171,9 @@ fn commands(plan: &Plan) -> Vec<CommandDescription> {
 impl Description {
     /// Describes a sweep and its plan.
     pub fn new(sweep: &Sweep, plan: &Plan) -> Self {
+        let search = sweep.find.as_ref().map(|search| FindDescription::new(search, plan));
+        let cells = search.as_ref().map_or(plan.cells.len(), |find| find.cells_at_most);
+        let repeats = sweep.run.repeat as usize + sweep.run.warmup as usize;
         let axes = sweep.axes.iter().map(|axis| AxisDescription {
             name: axis.name.clone(),
             path: axis.path.clone(),
@@ -152,12 +198,13 @@ impl Description {
             repeat: sweep.run.repeat,
             precision: sweep.run.precision,
             warmup: sweep.run.warmup,
-            runs: plan.runs.len(),
+            find: search,
+            runs: cells * repeats,
             order: sweep.run.order,
             seed: sweep.run.seed,
             timeout: sweep.run.timeout,
             warnings: plan.warnings(),
-            estimate: Estimate::of(plan, &sweep.run),
+            estimate: Estimate::of(plan, &sweep.run).of_part(cells, plan.cells.len()),
         }
     }
 }
@@ -234,7 +281,10 @@ impl fmt::Display for Description {
         };
         writeln!(f)?;
         writeln!(f, "cells    {}{product}", self.cells)?;
-        let most = if self.precision.is_some() { "at most " } else { "" };
+        if let Some(find) = &self.find {
+            writeln!(f, "find     {find}")?;
+        }
+        let most = if self.precision.is_some() || self.find.is_some() { "at most " } else { "" };
         let repeats = match &self.precision {
             // Fewer than give an interval are never enough, whatever `min` says.
             Some(precision) => format!("{} to {}", precision.min.max(precision.fewest()), self.repeat),

@@ -48,6 +48,20 @@ impl Estimate {
         let at_most = Span(each.saturating_mul(plan.runs.len() as u64));
         Self { expected: up_to(u32::MAX), soonest, at_most }
     }
+
+    /// The estimate where only so many of the plan's cells are run, whichever these are.
+    #[must_use]
+    pub fn of_part(self, cells: usize, of: usize) -> Self {
+        let part = |span: Span| {
+            let scaled = u128::from(span.0) * cells as u128 / of.max(1) as u128;
+            Span(u64::try_from(scaled).unwrap_or(u64::MAX))
+        };
+        if cells == of {
+            self
+        } else {
+            Self { soonest: self.soonest.map(part), expected: part(self.expected), at_most: part(self.at_most) }
+        }
+    }
 }
 
 /// How long the workload of a cell takes if it waits for nothing.

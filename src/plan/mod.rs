@@ -3,10 +3,12 @@
 mod describe;
 mod estimate;
 mod id;
+mod search;
 
-pub use describe::{AxisDescription, CommandDescription, Description, FixedDescription};
+pub use describe::{AxisDescription, CommandDescription, Description, FindDescription, FixedDescription};
 pub use estimate::Estimate;
 pub use id::{CellId, ParseCellIdError};
+pub use search::Searching;
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;

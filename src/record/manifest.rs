@@ -45,6 +45,9 @@ pub struct Manifest {
     /// The machines that cells ran on, in the order in which they came up.
     #[serde(default)]
     pub machines: Vec<Machine>,
+    /// Cells of the sweep. With `[find]` not all of them are run. `None` in runs of earlier versions.
+    #[serde(default)]
+    pub cells: Option<u64>,
     /// When the run started (UTC). A run that is taken up again keeps it.
     pub started: Timestamp,
     /// When it ended, or `None` while it runs and after it was killed.
@@ -206,6 +209,7 @@ impl Manifest {
             sysctls: super::environment::sysctls(),
             offloads: BTreeMap::new(),
             machines: Vec::new(),
+            cells: None,
             started: Timestamp::now(),
             finished: None,
             interrupted: false,

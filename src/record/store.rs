@@ -9,10 +9,13 @@ use super::files::{probe_room, swap_link, sync_folder};
 use super::format::Record;
 use super::journal::{Extent, Journal, Loaded, read};
 use super::manifest::Manifest;
+use crate::measurement::Capture;
 
 const RECORDS: &str = "records.jsonl";
 const MANIFEST: &str = "manifest.json";
 const LATEST: &str = "latest";
+/// Folder of captures.
+const CAPTURES: &str = "capture";
 /// Longest part of a folder's name that is taken from the sweep's. A name may have 255 bytes.
 const MAX_NAME: usize = 100;
 
@@ -163,6 +166,36 @@ impl Writer {
     /// nothing of this one is left.
     pub fn append(&mut self, record: &Record) -> Result<(), StoreError> {
         self.journal.append(record)
+    }
+
+    /// Puts the packets of a capture into a file of that name below `capture/`, and the file's name into the capture. Where that fails the
+    /// capture says why, and nothing of the file is left.
+    pub fn keep_capture(&self, name: &str, capture: &mut Capture) {
+        if capture.pcapng.is_empty() {
+            return;
+        }
+        let folder = self.dir.path.join(CAPTURES);
+        let path = folder.join(name);
+        match fs::create_dir_all(&folder).and_then(|()| fs::write(&path, &capture.pcapng)) {
+            Ok(()) => {
+                capture.pcapng = Vec::new();
+                capture.file = Some(format!("{CAPTURES}/{name}"));
+            }
+            Err(error) => {
+                // The error that matters is why it could not be written.
+                let _ = fs::remove_file(&path);
+                capture.lose(format!("its file could not be written: {error}"));
+            }
+        }
+    }
+
+    /// Takes the file of a capture away again, and says why.
+    pub fn drop_capture(&self, capture: &mut Capture, why: &str) {
+        if let Some(file) = &capture.file {
+            // What stays is not named by any record.
+            let _ = fs::remove_file(self.dir.path.join(file));
+        }
+        capture.lose(why);
     }
 
     /// Writes the manifest anew: when a machine has come up, and at the end.

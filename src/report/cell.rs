@@ -8,7 +8,9 @@ use super::words::{
     MISSING, both, buffer, clock, kernel, known, not_precise, number, or_dash, outcome, percent, rate, size, span,
 };
 use crate::explain::CellFindings;
-use crate::measurement::{Association, End, Measurement, OptionReading, ProgramFacts, Reading, Switch, Zerocopy};
+use crate::measurement::{
+    Association, CapturedEnd, End, Measurement, OptionReading, ProgramFacts, Reading, Switch, Zerocopy,
+};
 use crate::record::Record;
 use crate::stats::{BufferSummary, CellSummary, Figures, MetricSummary};
 use crate::units::command_line;
@@ -91,6 +93,7 @@ pub fn show_cell(summary: &CellSummary, repeats: &[&Record], found: &CellFinding
         lines.push(format!("lost chunks: median {}, {} to {}", lost.median, lost.min, lost.max));
     }
     lines.extend([String::new(), figures_of(repeats, width), String::new(), ends_of(repeats, width), String::new()]);
+    lines.extend(captures(repeats));
     if found.repeats > 0 {
         lines.push(why::findings(found));
     }
@@ -116,6 +119,26 @@ fn ran(name: &str, program: &ProgramFacts) -> String {
         printed[0],
         printed[1]
     )
+}
+
+/// The capture of each repeat that has one: its file, and what is in it.
+fn captures(repeats: &[&Record]) -> Option<String> {
+    let captured = repeats.iter().filter_map(|record| Some((record.repeat, record.measurement.capture.as_ref()?)));
+    let lines: Vec<String> = captured
+        .map(|(repeat, capture)| {
+            let ends =
+                [("client", capture.client), ("server", capture.server)].into_iter().filter_map(|(name, end)| {
+                    let CapturedEnd { packets, dropped, cut } = end?;
+                    let left_out = if dropped > 0 { format!(" and {dropped} left out") } else { String::new() };
+                    let cut = if cut > 0 { format!(" ({cut} in part)") } else { String::new() };
+                    Some(format!("{name} {packets} packets{cut}{left_out}"))
+                });
+            let ends = ends.collect::<Vec<_>>().join(", ");
+            let why = capture.error.as_ref().map_or_else(String::new, |error| format!("; {error}"));
+            format!("  repeat {repeat}: {}: {ends}{why}\n", capture.file.as_deref().unwrap_or("no file"))
+        })
+        .collect();
+    (!lines.is_empty()).then(|| format!("captured packets, in the folder of the run\n{}", lines.concat()))
 }
 
 /// Options of one end of the first repeat, and what its protocol knew of the connection.

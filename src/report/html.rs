@@ -16,6 +16,8 @@ use crate::plot::{Metric, PlotOptions, Run, facts, heatmap, text};
 use crate::record::Manifest;
 use crate::stats::CellSummary;
 
+use super::search;
+
 /// Name of the file in the folder of a run.
 pub const PAGE: &str = "report.html";
 
@@ -70,6 +72,7 @@ pub fn page(run: Run<'_>) -> String {
                     @if cells.is_empty() {
                         p { "No repeat has been run yet." }
                     } @else {
+                        (search_section(run))
                         (map_section())
                         (table_section())
                         (without_script(run))
@@ -107,6 +110,27 @@ fn summary(manifest: &Manifest, cells: &[CellSummary]) -> Markup {
             } }
             div { dt { "When" } dd { (facts::when(manifest)) } }
             div { dt { "Host" } dd { (host) } }
+        }
+    }
+}
+
+/// What a search found, where the sweep has one.
+fn search_section(run: Run<'_>) -> Markup {
+    let Run { manifest, cells, records, .. } = run;
+    html! {
+        @if let Some(searched) = search::searched(manifest, cells, records) {
+            section aria-labelledby="find-title" {
+                h2 #find-title { "Search" }
+                p { (search::heading(&searched, manifest)) }
+                ul {
+                    @for found in &searched.found {
+                        li {
+                            @if !found.others.0.is_empty() { strong { (found.others) } ": " }
+                            (search::sentence(&searched.search, found))
+                        }
+                    }
+                }
+            }
         }
     }
 }

@@ -4,8 +4,10 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::explain::CellFindings;
-use crate::record::{FORMAT, Manifest, Record};
-use crate::stats::CellSummary;
+use crate::record::{FORMAT, Loaded, Manifest, Record};
+
+use super::search::searched;
+use crate::stats::{CellSummary, Searched};
 
 /// A run: what [`super::table`] shows.
 #[derive(Debug, Serialize)]
@@ -20,6 +22,9 @@ pub struct RunReport<'a> {
     pub finished: Option<Timestamp>,
     /// Whether it ended early because someone asked it to.
     pub interrupted: bool,
+    /// What a search found, where the sweep has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub find: Option<Searched>,
     /// One summary per cell, kernel and clock.
     pub cells: &'a [CellSummary],
     /// What a person should know about the stored records.
@@ -28,15 +33,16 @@ pub struct RunReport<'a> {
 
 impl<'a> RunReport<'a> {
     /// The report of a run.
-    pub fn new(manifest: &'a Manifest, cells: &'a [CellSummary], warnings: &[crate::record::Warning]) -> Self {
+    pub fn new(manifest: &'a Manifest, cells: &'a [CellSummary], loaded: &Loaded) -> Self {
         Self {
             format: FORMAT,
             sweep: &manifest.sweep.name,
             started: manifest.started,
             finished: manifest.finished,
             interrupted: manifest.interrupted,
+            find: searched(manifest, cells, &loaded.records),
             cells,
-            warnings: warnings.iter().map(ToString::to_string).collect(),
+            warnings: loaded.warnings.iter().map(ToString::to_string).collect(),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Which repeats are to be run next, from what was recorded so far: all of them at once where their number is fixed, and look by look
-//! where a cell is repeated until its median is known well enough.
+//! where a cell is repeated until its median is known well enough. Where a value is searched for, only of cells that the search wants.
 //!
 //! Whatever is run keeps the order of the plan, so that the repeats of a cell lie among those of the others.
 
@@ -9,8 +9,10 @@ use crate::measurement::Measurement;
 use crate::plan::{Plan, Run};
 use crate::record::{More, Record};
 use crate::settings::Precision;
-use crate::spec::RunOptions;
+use crate::spec::{RunOptions, Sweep};
 use crate::stats::{deciding, reached};
+
+use super::search::Search;
 
 /// How often a cell is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +39,8 @@ struct State {
     settled: bool,
     /// Its machine is lost: nothing more is asked of it.
     given_up: bool,
+    /// Repeats were asked for of this very cell: a search does not leave it out.
+    topped_up: bool,
 }
 
 /// What is to be run of a plan.
@@ -45,6 +49,7 @@ pub(super) struct Agenda<'a> {
     plan: &'a Plan,
     cells: Vec<State>,
     by_id: HashMap<String, usize>,
+    search: Option<Search>,
     done: usize,
     total: usize,
 }
@@ -57,7 +62,8 @@ pub(super) fn rounds(options: &RunOptions, topped_up: &[More]) -> u32 {
 
 impl<'a> Agenda<'a> {
     /// The agenda of a plan that has [`rounds`] rounds, and of which these records are there already.
-    pub(super) fn new(plan: &'a Plan, options: &RunOptions, topped_up: &[More], records: &[Record]) -> Self {
+    pub(super) fn new(plan: &'a Plan, sweep: &Sweep, topped_up: &[More], records: &[Record]) -> Self {
+        let options = &sweep.run;
         let usual = Goal {
             least: options.precision.map_or(options.repeat, |precision| precision.min.min(options.repeat)),
             most: options.repeat,
@@ -70,16 +76,20 @@ impl<'a> Agenda<'a> {
             whole: 0,
             settled: false,
             given_up: false,
+            topped_up: false,
         };
         let by_id: HashMap<String, usize> =
             plan.cells.iter().enumerate().map(|(index, cell)| (cell.id.to_string(), index)).collect();
         let cells = plan.cells.iter().map(|_| new(usual)).collect();
-        let mut agenda = Self { plan, cells, by_id, done: 0, total: plan.runs.iter().filter(|run| run.warmup).count() };
+        let search = Search::of(sweep, plan);
+        let total = plan.runs.iter().filter(|run| run.warmup).count();
+        let mut agenda = Self { plan, cells, by_id, search, done: 0, total };
         for more in topped_up {
             for (id, cell) in &more.cells {
                 if let Some(&index) = agenda.by_id.get(id) {
                     let least = if more.precision.is_some() { cell.from.clamp(1, cell.to.max(1)) } else { cell.to };
                     agenda.cells[index].goal = Goal { least, most: cell.to, precision: more.precision };
+                    agenda.cells[index].topped_up = true;
                 }
             }
         }
@@ -101,6 +111,9 @@ impl<'a> Agenda<'a> {
             let deciding = Measurement { outcome, completion_ns, goodput_bps, ..Measurement::default() };
             self.done += usize::from(state.repeats.insert(record.repeat, deciding).is_none());
             state.look();
+            if let Some(search) = &mut self.search {
+                search.note(&record.cell, &record.measurement);
+            }
         }
         self.total = self.total + state.may_have() - before;
     }
@@ -117,9 +130,14 @@ impl<'a> Agenda<'a> {
 
     /// What is to be run of these cells until they are looked at again, in the order of the plan. Nothing where they are done.
     pub(super) fn next(&self, cells: &[usize]) -> Vec<Run> {
+        let over = |cell: usize| self.cells[cell].settled || self.cells[cell].given_up;
+        let searched = self.search.as_ref().map(|search| search.next(over));
+        let is_wanted = |cell: usize| {
+            self.cells[cell].topped_up || searched.as_ref().is_none_or(|searched| searched.binary_search(&cell).is_ok())
+        };
         let wanted: HashMap<usize, u32> = cells
             .iter()
-            .filter(|&&cell| !self.cells[cell].given_up)
+            .filter(|&&cell| !self.cells[cell].given_up && is_wanted(cell))
             .map(|&cell| (cell, self.cells[cell].wanted()))
             .collect();
         let is_next = |run: &&Run| {
@@ -139,9 +157,13 @@ impl<'a> Agenda<'a> {
         self.done
     }
 
-    /// Repeats that there are and may still come, warm-ups included.
+    /// Repeats that there are and may still come, warm-ups included; of a search, as many as there are at most.
     pub(super) fn total(&self) -> usize {
-        self.total.max(self.done)
+        let of_search = self.search.as_ref().map(|search| {
+            let each = self.plan.runs.len().div_ceil(self.cells.len().max(1));
+            search.most() * each
+        });
+        of_search.unwrap_or(self.total).max(self.done)
     }
 }
 

@@ -5,6 +5,7 @@ mod agenda;
 mod phase;
 mod placement;
 mod reuse;
+mod search;
 mod session;
 
 pub use placement::{Choice, Place, Placement, place};
@@ -169,7 +170,7 @@ pub fn execute(
     let longer = Some(rounds(options, &manifest.more)).filter(|&rounds| rounds > options.repeat);
     let longer = longer.map(|rounds| Plan::of_rounds(request.sweep, rounds));
     let plan = longer.as_ref().unwrap_or(request.plan);
-    let agenda = Agenda::new(plan, options, &manifest.more, &loaded.records);
+    let agenda = Agenda::new(plan, request.sweep, &manifest.more, &loaded.records);
     writer.probe_room(RECORD_BYTES * agenda.total().saturating_sub(agenda.done()) as u64)?;
     if matches!(request.destination, Destination::More(..)) {
         // From here on the run is unfinished, and can be resumed.
@@ -185,12 +186,12 @@ pub fn execute(
         request,
         resumed: matches!(request.destination, Destination::Resume(_) | Destination::More(..)),
         known_machines: manifest.machines.clone(),
+        met: Vec::new(),
         writer,
         manifest,
         plan,
         agenda,
         sequence: loaded.next_sequence(),
-        met: None,
         virtual_time: None,
         reused: 0,
         tell,
@@ -223,7 +224,10 @@ pub fn execute(
 
 /// Makes or opens the folder.
 fn open(request: &Request<'_>) -> Result<(Writer, Manifest, Loaded), RunError> {
-    let new = || Manifest::new(request.command.clone(), request.source.clone());
+    let new = || Manifest {
+        cells: Some(request.plan.cells.len() as u64),
+        ..Manifest::new(request.command.clone(), request.source.clone())
+    };
     match &request.destination {
         Destination::Results(results) => {
             let manifest = new();

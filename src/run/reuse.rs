@@ -80,7 +80,8 @@ mod tests {
     fn a_result_is_found_for_the_same_job_and_machine_only() {
         let folder = tempfile::tempdir().expect("a folder");
         let results = Results::below(folder.path());
-        let job = Job { settings: Settings::default(), timeout: Span(1), phase: Span(2), evidence: true };
+        let job =
+            Job { settings: Settings::default(), timeout: Span(1), phase: Span(2), evidence: true, capture: None };
         let measurement = Measurement { outcome: Outcome::Measured, completion_ns: Some(7), ..Default::default() };
         let stored = Stored { measurement, machine: Machine::default(), from: "a run".into() };
         results.put("m", &job, &stored).expect("stored");
@@ -95,7 +96,8 @@ mod tests {
     fn failures_are_not_kept_and_damaged_ones_are_not_found() {
         let folder = tempfile::tempdir().expect("a folder");
         let results = Results::below(folder.path());
-        let job = Job { settings: Settings::default(), timeout: Span(1), phase: Span(2), evidence: true };
+        let job =
+            Job { settings: Settings::default(), timeout: Span(1), phase: Span(2), evidence: true, capture: None };
         let failed = Measurement::without_figures(Outcome::Failed, "lost");
         let mut stored = Stored { measurement: failed, machine: Machine::default(), from: "a run".into() };
         results.put("m", &job, &stored).expect("not stored");

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use jiff::Timestamp;
 
 use crate::backend::{BackendError, Event, Job, Machine};
-use crate::measurement::{Measurement, Outcome};
+use crate::measurement::{CaptureLimits, Measurement, Outcome};
 use crate::plan::{Cell, Plan, Run};
 use crate::record::{self, FORMAT, KernelFacts, Manifest, Record, Writer};
 use crate::settings::Clock;
@@ -24,14 +24,14 @@ pub(super) struct Session<'a> {
     pub(super) resumed: bool,
     /// Machines of a resumed run: the new ones must be like them.
     pub(super) known_machines: Vec<record::Machine>,
+    /// Machines that were told of.
+    pub(super) met: Vec<record::Machine>,
     pub(super) writer: Writer,
     pub(super) manifest: Manifest,
     pub(super) plan: &'a Plan,
     /// What is to be run next.
     pub(super) agenda: Agenda<'a>,
     pub(super) sequence: u64,
-    /// The machine that was told of last.
-    pub(super) met: Option<Machine>,
     pub(super) virtual_time: Option<Span>,
     pub(super) reused: usize,
     pub(super) tell: &'a mut dyn FnMut(Progress<'_>),
@@ -61,6 +61,7 @@ impl Session<'_> {
             Ok(ready) => ready,
             Err(error) => return self.give_up(placement, &error, &runs),
         };
+        self.manifest.tools.append(&mut ready.tools);
         while !runs.is_empty() && !interrupted.load(Ordering::Relaxed) {
             self.run_on(placement, &mut ready, runs, interrupted)?;
             runs = self.agenda.next(&placement.cells);
@@ -76,11 +77,12 @@ impl Session<'_> {
         runs: Vec<Run>,
         interrupted: &AtomicBool,
     ) -> Result<(), RunError> {
-        self.manifest.tools.append(&mut ready.tools);
         let results = self.request.store.as_ref().ok().and_then(|store| store.path().parent()).map(Results::below);
+        // Capturing takes time, which shows in virtual time: such a repeat is none that another run could use.
+        let captures = self.request.sweep.run.capture;
         let pure = ready.purity.as_deref().zip(results.as_ref());
         let runs = match pure {
-            Some((key, results)) if !self.request.fresh => self.reuse(key, results, runs)?,
+            Some((key, results)) if !self.request.fresh && !captures => self.reuse(key, results, runs)?,
             _ => runs,
         };
         if runs.is_empty() {
@@ -110,7 +112,9 @@ impl Session<'_> {
                         let from = self.name();
                         let stored = Stored { measurement: (*measurement).clone(), machine: machine.clone(), from };
                         // A result that is not kept is measured again another time.
-                        let _ = results.put(key, &jobs[index], &stored);
+                        if !captures {
+                            let _ = results.put(key, &jobs[index], &stored);
+                        }
                         let covered = measurement.elapsed_ns.unwrap_or(0);
                         self.virtual_time = Some(Span(self.virtual_time.unwrap_or_default().0 + covered));
                     }
@@ -175,6 +179,9 @@ impl Session<'_> {
             timeout: options.timeout,
             phase: phase::of(options.seed, run.repeat, run.warmup),
             evidence: self.request.evidence,
+            capture: options
+                .capture
+                .then_some(CaptureLimits { packets: options.capture_packets, snap_bytes: options.capture_snap }),
         }
     }
 
@@ -214,12 +221,12 @@ impl Session<'_> {
             sysctls: machine.sysctls.clone(),
         };
         if !self.manifest.machines.contains(&entry) {
-            self.manifest.machines.push(entry);
+            self.manifest.machines.push(entry.clone());
             self.writer.update(&self.manifest)?;
         }
-        // A machine that comes up anew for each look is told of once.
-        if self.met.as_ref() != Some(machine) {
-            self.met = Some(machine.clone());
+        // A machine that runs one round after the other is told of once.
+        if !self.met.contains(&entry) {
+            self.met.push(entry);
             (self.tell)(Progress::Machine(machine));
         }
         Ok(())
@@ -228,14 +235,20 @@ impl Session<'_> {
     fn record(
         &mut self,
         run: Run,
-        measurement: Measurement,
+        mut measurement: Measurement,
         machine: Option<&Machine>,
         placement: &Placement,
         started: Timestamp,
         reused_from: Option<String>,
     ) -> Result<(), RunError> {
         let cell = &self.plan.cells[run.cell];
-        let record = Record {
+        let remarks = measurement.remarks.len();
+        if let Some(capture) = &mut measurement.capture {
+            let name = capture_name(cell, run);
+            self.writer.keep_capture(&name, capture);
+            measurement.remarks.push(capture.remark());
+        }
+        let mut record = Record {
             format: FORMAT,
             cell: cell.id.to_string(),
             repeat: run.repeat,
@@ -254,7 +267,17 @@ impl Session<'_> {
             started,
             reused_from,
         };
-        self.writer.append(&record)?;
+        if let Err(error) = self.writer.append(&record) {
+            // The figures go before the packets.
+            let Some(capture) = record.measurement.capture.as_mut().filter(|capture| capture.file.is_some()) else {
+                return Err(error.into());
+            };
+            self.writer.drop_capture(capture, "there was no room for it beside the record");
+            let remark = capture.remark();
+            record.measurement.remarks.truncate(remarks);
+            record.measurement.remarks.push(remark);
+            self.writer.append(&record)?;
+        }
         self.sequence += 1;
         self.agenda.take(&record);
         (self.tell)(Progress::Ended { record: &record, done: self.agenda.done(), total: self.agenda.total() });
@@ -279,6 +302,12 @@ impl Session<'_> {
         }
         Ok(())
     }
+}
+
+/// The name of a repeat's capture, below the folder of captures.
+fn capture_name(cell: &Cell, run: Run) -> String {
+    let warmup = if run.warmup { "warmup-" } else { "" };
+    format!("{}-{warmup}{}.pcapng", cell.id, run.repeat)
 }
 
 /// The clock of a machine that never came up: the one it would have had.

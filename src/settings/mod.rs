@@ -11,6 +11,7 @@ mod link;
 mod option;
 mod precision;
 mod presets;
+mod search;
 mod shape;
 mod sysctl;
 pub mod template;
@@ -31,6 +32,7 @@ pub use link::{LinkEnd, NETEM_LIMIT, Qdisc, Queue};
 pub use option::{Carries, SocketOption};
 pub use precision::Precision;
 pub use presets::{PRESETS, Preset};
+pub use search::{Comparison, Condition, Figure, ParseConditionError, Search, Wanted};
 pub use sysctl::Sysctls;
 pub use value::Value;
 

@@ -8,6 +8,7 @@ use super::axis::{AxisDraft, ZipDraft, as_axis};
 use super::cases::{Exclude, Include};
 use super::error::{Place, Source, SpecError};
 use super::exec::{self, ExecDraft};
+use super::find::{FindDraft, is_find};
 use super::precision::REPEAT;
 use super::raw::{Entry, Typed};
 use super::run::{RunKey, find_run};
@@ -40,6 +41,9 @@ pub(super) struct Draft {
     pub(super) includes: Vec<Include>,
     /// The two programs.
     pub(super) exec: ExecDraft,
+    pub(super) find: Option<FindDraft>,
+    /// Where the condition of a search stands.
+    pub(super) condition_place: Option<Place>,
     /// Paths of keys that were given something they do not take: nothing is concluded from them.
     pub(super) broken: Vec<&'static str>,
     pub(super) errors: Vec<SpecError>,
@@ -60,6 +64,8 @@ impl Draft {
             excludes: Vec::new(),
             includes: Vec::new(),
             exec,
+            find: None,
+            condition_place: None,
             broken: Vec::new(),
             errors: Vec::new(),
         }
@@ -103,6 +109,8 @@ impl Draft {
             } else if is_table(&entry.path) || is_known_table(&entry.path, &entry.typed) {
                 if !entry.typed.is_table() {
                     self.not_a_table(&entry);
+                } else if entry.path == "find" {
+                    self.find = Some(FindDraft::new(self.place(&entry.key)));
                 }
             } else {
                 named |= entry.path == "name";
@@ -190,6 +198,8 @@ impl Draft {
             self.top(entry);
         } else if let (REPEAT, Typed::Table(fields)) = (entry.path.as_str(), &entry.typed) {
             self.repeat_table(entry, fields);
+        } else if is_find(&entry.path) {
+            self.find_key(entry);
         } else if let Some(key) = find_run(&entry.path) {
             if let Some(value) = self.value(key.path, &key.kind, entry) {
                 self.run.push(Setting { key, value, place: self.place(&entry.span) });
@@ -213,6 +223,9 @@ impl Draft {
                 (format!("unknown key `{}` in [{table}]", split(&entry.path).1), unknown::key(&entry.path))
             };
             self.broken.extend(suggestion.path);
+            if table == "find" {
+                self.break_find();
+            }
             let label = if entry.typed.is_table() { "unknown table" } else { "unknown key" };
             self.errors.push(SpecError::new(what, suggestion.fix).at(&self.place(&entry.key), label));
         }

@@ -63,6 +63,7 @@ impl Sweep {
                 found.push(format!("{name}: was {}, is {}", shown(&was), shown(&is)));
             }
         };
+        changed("find", searched(self), searched(now));
         changed("zip", zipped(self), zipped(now));
         changed("exclude", excluded(self), excluded(now));
         changed("include", included(self), included(now));
@@ -84,6 +85,11 @@ impl Sweep {
         }
         found
     }
+}
+
+/// What is searched for.
+fn searched(sweep: &Sweep) -> Vec<String> {
+    sweep.find.iter().map(ToString::to_string).collect()
 }
 
 /// The axes of each [[zip]].

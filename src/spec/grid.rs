@@ -19,6 +19,8 @@ use super::unknown::{count, split};
 pub const MAX_CELLS: Limit = Limit { name: "MAX_CELLS", max: 100_000 };
 /// Most repeats of all cells of a sweep together, warm-ups included.
 pub const MAX_RUNS: Limit = Limit { name: "MAX_RUNS", max: 1_000_000 };
+/// Most bytes that a capture may keep of one end of a repeat.
+pub const MAX_CAPTURE_BYTES: Limit = Limit { name: "MAX_CAPTURE_BYTES", max: 256 << 20 };
 /// Most bytes in one burst of an echo.
 pub const MAX_BURST_BYTES: Limit = Limit { name: "MAX_BURST_BYTES", max: 1 << 30 };
 
@@ -29,12 +31,18 @@ impl Draft {
     /// The sweep, if nothing is wrong with it.
     pub(super) fn finish(mut self) -> Result<Sweep, Vec<SpecError>> {
         self.fixed_and_axis();
-        let sweep = self.sweep();
+        let search = self.search();
+        let mut sweep = self.sweep();
+        sweep.find = search;
         if self.bounds(&sweep) {
             let cells = sweep.cells();
             let points: Vec<Point<'_>> = cells.points().collect();
             self.clashes(&cells, &points, sweep.run.timeout);
             self.programs(&cells, &points);
+            if let Some(search) = &sweep.find {
+                let settings: Vec<Settings> = points.iter().map(|point| cells.settings(point)).collect();
+                self.searchable(search, settings.iter());
+            }
             if self.errors.is_empty() {
                 self.twins(&cells, &points);
             }
@@ -86,6 +94,7 @@ impl Draft {
                 .collect(),
             presets: self.presets(),
             exec: self.exec.template().map(Box::new),
+            find: None,
             axes: axes.collect(),
         }
     }
@@ -147,6 +156,7 @@ impl Draft {
             self.errors.push(self.at_axes(error));
             return false;
         }
+        self.capture_bound(&sweep.run);
         let runs = sweep.run_count();
         if runs > MAX_RUNS.max {
             let mut error = SpecError::new(
@@ -165,6 +175,29 @@ impl Draft {
             self.errors.push(self.at_axes(error));
         }
         true
+    }
+
+    /// Checks that a capture fits into memory: each end's stands there until the repeat has ended.
+    fn capture_bound(&mut self, run: &RunOptions) {
+        let bytes = u64::from(run.capture_packets).saturating_mul(u64::from(run.capture_snap));
+        if !run.capture || bytes <= MAX_CAPTURE_BYTES.max {
+            return;
+        }
+        let mut error = SpecError::new(
+            format!(
+                "{} packets of {} at each end are {}, beyond {} ({})",
+                run.capture_packets,
+                Bytes(run.capture_snap.into()),
+                Bytes(bytes).short(),
+                MAX_CAPTURE_BYTES.name,
+                Bytes(MAX_CAPTURE_BYTES.max)
+            ),
+            "keep fewer packets (run.capture_packets) or less of each (run.capture_snap)",
+        );
+        for setting in self.run.iter().filter(|setting| setting.key.path.starts_with("run.capture_")) {
+            error = error.at(&setting.place, "here");
+        }
+        self.errors.push(error);
     }
 
     /// Adds the place of each axis.

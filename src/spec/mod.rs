@@ -13,6 +13,7 @@ mod differences;
 mod error;
 mod exec;
 mod file;
+mod find;
 mod grid;
 mod overrides;
 mod precision;
@@ -32,12 +33,14 @@ pub use cases::MAX_EXCLUDES;
 pub use check::MAX_NAME;
 pub use error::{SpecError, SpecErrors};
 pub use file::MAX_FILE;
-pub use grid::{MAX_BURST_BYTES, MAX_CELLS, MAX_RUNS};
+pub use grid::{MAX_BURST_BYTES, MAX_CAPTURE_BYTES, MAX_CELLS, MAX_RUNS};
 pub use overrides::{Overrides, ParseAssignmentError};
 pub use program::{Argument, ExecTemplate, ProgramTemplate};
 
 pub use reference::reference;
-pub use run::{MAX_REPEATS, MAX_TIMEOUT, MAX_WARMUP, Order, RUN_KEYS, RunKey, RunOptions};
+pub use run::{
+    MAX_CAPTURE_PACKETS, MAX_CAPTURE_SNAP, MAX_REPEATS, MAX_TIMEOUT, MAX_WARMUP, Order, RUN_KEYS, RunKey, RunOptions,
+};
 
 pub use schema::schema;
 pub use sweep::{Axis, Sweep};

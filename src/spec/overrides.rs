@@ -21,6 +21,8 @@ pub struct Overrides {
     pub repeat: Option<String>,
     /// `--precision`: how well a median is to be known, `2%`.
     pub precision: Option<String>,
+    /// `--capture`: `run.capture` is on.
+    pub capture: bool,
     /// `--set key=v1,v2`. An axis gets these values in place of its own; one that is zipped gets one for all rows, or one for each. Any other key becomes an axis where several values
     /// are given, and is fixed where there is one. An option of `[run]` takes one value.
     pub set: Vec<(String, Vec<String>)>,
@@ -72,6 +74,9 @@ impl Overrides {
         let arguments = [("--repeat", &self.repeat), ("--precision", &self.precision)];
         let [repeat, precision] = arguments.map(|(option, text)| text.as_deref().zip(place(option, text)));
         draft.repeat_argument(repeat, precision);
+        if self.capture {
+            Argument::new("--capture", None, &["true".to_owned()]).set_run(draft, "run.capture");
+        }
         let mut seen: Vec<(&str, Place)> = Vec::new();
         for (name, values) in &self.set {
             let argument = Argument::new("--set", Some(name), values);

@@ -4,6 +4,7 @@
 use crate::settings::{KEYS, Kind, PRESETS, Value, find};
 
 use super::exec::{METRIC_KEYS, PROGRAM_KEYS, PartKey};
+use super::find::FIND_KEYS;
 use super::run::{RUN_KEYS, RunOptions};
 use super::schema::default;
 use super::unknown::split;
@@ -165,6 +166,10 @@ pub fn reference() -> String {
         }
     }
     lines.extend(parts());
+    lines.push("\n### `[find]`\n\n| key | sets | takes |\n| --- | --- | --- |".to_owned());
+    for key in &FIND_KEYS {
+        lines.push(format!("| `{}` | {} | {} |", split(key.path).1, cell(key.about), cell(key.takes)));
+    }
     lines.push("\n## Presets\n\n| preset | stands for | sets |\n| --- | --- | --- |".to_owned());
     for preset in PRESETS {
         let sets = preset.values().0;

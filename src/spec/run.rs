@@ -11,6 +11,10 @@ pub const MAX_REPEATS: Limit = Limit { name: "MAX_REPEATS", max: 10_000 };
 pub const MAX_WARMUP: Limit = Limit { name: "MAX_WARMUP", max: 1000 };
 /// Longest time that one repeat may take.
 pub const MAX_TIMEOUT: Limit = Limit { name: "MAX_TIMEOUT", max: 3600 * 1_000_000_000 };
+/// Most packets that a capture keeps of each end.
+pub const MAX_CAPTURE_PACKETS: Limit = Limit { name: "MAX_CAPTURE_PACKETS", max: 1 << 18 };
+/// Most bytes that a capture keeps of each packet.
+pub const MAX_CAPTURE_SNAP: Limit = Limit { name: "MAX_CAPTURE_SNAP", max: 64 << 10 };
 /// Any seed will do.
 const MAX_SEED: Limit = Limit { name: "MAX_SEED", max: u64::MAX };
 /// Shortest timeout: below it no workload could end.
@@ -43,6 +47,25 @@ pub struct RunOptions {
     pub order: Order,
     /// What decides a shuffled order.
     pub seed: u64,
+    /// Whether the packets of each repeat are captured.
+    #[serde(default)]
+    pub capture: bool,
+    /// Packets that are kept of each end.
+    #[serde(default = "capture_packets")]
+    pub capture_packets: u32,
+    /// Bytes that are kept of each packet.
+    #[serde(default = "capture_snap")]
+    pub capture_snap: u32,
+}
+
+/// Packets that are kept of each end where nothing else is said.
+const fn capture_packets() -> u32 {
+    16384
+}
+
+/// Bytes that are kept of each packet where nothing else is said: the headers of every protocol here, with their options.
+const fn capture_snap() -> u32 {
+    128
 }
 
 impl Default for RunOptions {
@@ -54,6 +77,9 @@ impl Default for RunOptions {
             timeout: Span(60 * 1_000_000_000),
             order: Order::Shuffled,
             seed: 1,
+            capture: false,
+            capture_packets: capture_packets(),
+            capture_snap: capture_snap(),
         }
     }
 }
@@ -116,6 +142,27 @@ pub static RUN_KEYS: &[RunKey] = &[
         about: "what decides a shuffled order: the same seed gives the same order on every host",
         set: |run, value| run.seed = value.int().unwrap_or_default(),
         get: |run| Value::Int(run.seed),
+    },
+    RunKey {
+        path: "run.capture",
+        kind: Kind::Switch { or_default: false },
+        about: "whether the packets of each repeat are captured at both ends of the link, into a pcapng file; this costs a little time, so such repeats are never taken from the store of results",
+        set: |run, value| run.capture = value.bool().unwrap_or_default(),
+        get: |run| Value::Bool(run.capture),
+    },
+    RunKey {
+        path: "run.capture_packets",
+        kind: Kind::Count { min: 1, limit: MAX_CAPTURE_PACKETS, or_default: false },
+        about: "packets that a capture keeps of each end, the first ones; how many came after them is told",
+        set: |run, value| run.capture_packets = narrow(value),
+        get: |run| Value::Int(run.capture_packets.into()),
+    },
+    RunKey {
+        path: "run.capture_snap",
+        kind: Kind::Size { min: 64, limit: MAX_CAPTURE_SNAP, or_default: false },
+        about: "bytes that a capture keeps of each packet, the first ones",
+        set: |run, value| run.capture_snap = narrow(value),
+        get: |run| Value::Int(run.capture_snap.into()),
     },
 ];
 

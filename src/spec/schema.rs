@@ -4,11 +4,12 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::settings::{KEYS, Key, Kind, Settings, Value};
+use crate::settings::{Comparison, Figure, KEYS, Key, Kind, Settings, Value};
 use crate::units::Bytes;
 
 use super::check::MAX_NAME;
 use super::exec;
+use super::find::FIND_KEYS;
 use super::precision::REPEAT;
 use super::range::counts;
 use super::run::{MAX_REPEATS, RUN_KEYS, RunOptions};
@@ -57,6 +58,7 @@ pub fn schema() -> Json {
     for (path, schema) in run.chain(own) {
         insert(&mut properties, path, schema);
     }
+    properties.insert("find".to_owned(), find());
     properties.insert(
         "sysctl".to_owned(),
         json!({
@@ -131,6 +133,28 @@ pub fn schema() -> Json {
                 .map(|(path, schema)| (path.to_owned(), schema))
                 .collect::<Map<_, _>>(),
         },
+    })
+}
+
+/// The table `[find]`.
+fn find() -> Json {
+    // The longer comparison first: a pattern takes the first that fits.
+    let mut comparisons = Comparison::NAMES.to_vec();
+    comparisons.sort_by_key(|name| std::cmp::Reverse(name.len()));
+    let figures = Figure::NAMES.join("|").replace('.', r"\.");
+    let condition = format!(r"^\s*({figures})\s*({})\s*[0-9].*$", comparisons.join("|"));
+    let properties = FIND_KEYS.iter().map(|key| {
+        let pattern = if key.path == "find.axis" { r"\S" } else { &condition };
+        let name = key.path.trim_start_matches("find.").to_owned();
+        (name, json!({ "description": key.about, "type": "string", "pattern": pattern }))
+    });
+    json!({
+        "description": "which value of an axis is searched for, instead of measuring every cell",
+        "type": "object",
+        "properties": properties.collect::<Map<_, _>>(),
+        "required": ["axis"],
+        "oneOf": [{ "required": ["smallest_where"] }, { "required": ["largest_where"] }],
+        "additionalProperties": false,
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::settings::{Axes, Value, find};
+use crate::settings::{Axes, Search, Value, find};
 
 use super::program::ExecTemplate;
 use super::run::RunOptions;
@@ -39,6 +39,9 @@ pub struct Sweep {
     /// The two programs of cells that run any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exec: Option<Box<ExecTemplate>>,
+    /// The value that is searched for, where not every cell is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub find: Option<Search>,
 }
 
 /// A key and the values that it takes one after the other.

@@ -2,6 +2,7 @@
 
 use crate::settings::{KEYS, nearest};
 
+use super::find::FIND_KEYS;
 use super::run::RUN_KEYS;
 
 /// Keys at the top of a file.
@@ -20,7 +21,8 @@ pub(super) struct Suggestion {
 
 /// Every path that can be set in a table.
 fn paths() -> impl Iterator<Item = &'static str> {
-    RUN_KEYS.iter().map(|key| key.path).chain(KEYS.iter().copied().flatten().map(|key| key.path))
+    let run = RUN_KEYS.iter().map(|key| key.path).chain(FIND_KEYS.iter().map(|key| key.path));
+    run.chain(KEYS.iter().copied().flatten().map(|key| key.path))
 }
 
 /// A path as its table and its last part; the table of `name` is empty.

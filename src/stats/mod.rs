@@ -9,6 +9,7 @@ mod metric;
 mod precision;
 mod rank;
 mod ratio;
+mod search;
 mod shape;
 mod summary;
 mod trend;
@@ -20,6 +21,7 @@ pub use metric::MetricSummary;
 pub use precision::{Reached, deciding, reached};
 pub use rank::{MannWhitney, as_f64 as count, mann_whitney, minimum_p, repeats_needed, sign_test};
 pub use ratio::{Ratio, RatioInterval, ratio};
+pub use search::{Ending, Found, Searched, Tried, Verdict, figure_of};
 pub use shape::{Drift, Modes, Outlier, Shape};
 pub use summary::{
     BufferSummary, CellOutcome, CellSummary, Counts, EndSummary, Reason, by_cell, select, summarise, summarise_run,

@@ -25,6 +25,12 @@ pub fn word(text: &str) -> Value {
 /// One repeat, on this kernel.
 pub fn measure(values: &[(&str, Value)], timeout_ms: u64) -> Measurement {
     let native = Native::new("for a test").expect("tests run as root, or where user namespaces are allowed");
-    let job = Job { settings: settings(values), timeout: Span(timeout_ms * 1_000_000), phase: Span(0), evidence: true };
+    let job = Job {
+        settings: settings(values),
+        timeout: Span(timeout_ms * 1_000_000),
+        phase: Span(0),
+        evidence: true,
+        capture: None,
+    };
     native.measure(&job, &AtomicBool::new(false))
 }

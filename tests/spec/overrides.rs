@@ -34,6 +34,7 @@ fn overrides_of_zipped_axes() {
 fn overrides_that_are_wrong() {
     let text = named("[workload]\nkind = \"echo\"\n[axes]\nrcvbuf = [1024, \"64KiB\", \"default\"]\n");
     let overrides = Overrides {
+        capture: false,
         repeat: Some("0".into()),
         precision: None,
         set: assignments(&[
@@ -62,6 +63,7 @@ fn an_override_that_clashes_with_the_file() {
 fn overrides_change_the_sweep() {
     let text = "[run]\nrepeat = 3\n[socket]\nsndbuf = 1024\n[axes]\nrcvbuf = [1024, \"64KiB\", \"default\"]\n";
     let overrides = Overrides {
+        capture: false,
         repeat: Some("7".into()),
         precision: None,
         set: assignments(&["sndbuf=2KiB,default", "link.mtu=1400", "run.timeout=5s", "kernel.image=6.12"]),
@@ -90,6 +92,7 @@ fn differences_are_told_in_words() {
     assert!(serde_json::from_str::<Sweep>(&unknown).is_err_and(|error| error.to_string().contains("workload.chunks")));
 
     let overrides = Overrides {
+        capture: false,
         repeat: Some("9".into()),
         precision: None,
         set: assignments(&["run.timeout=180s", "rcvbuf=4KiB,1024", "sndbuf=2,1", "chunk_count=4,5", "link.mtu=1500"]),

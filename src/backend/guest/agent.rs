@@ -151,7 +151,7 @@ fn work(link: &Link) -> Result<(), String> {
                 clock::sleep_until(Span(start.0 + job.phase.0));
             }
         });
-        link.say(&Word::Ended { job: index, measurement: Box::new(measurement) });
+        link.say(&Word::ended(index, measurement));
     }
     link.say(&Word::Done);
     Ok(())

@@ -2,7 +2,13 @@
 //! configuration device, one JSON object a line comes out over a serial port of its own.
 
 use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 
 use crate::backend::Job;
@@ -92,6 +98,9 @@ pub(super) enum Word {
         job: usize,
         /// What it yielded.
         measurement: Box<Measurement>,
+        /// The packets that it captured: see [`pack`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        packets: Option<String>,
     },
     /// The agent itself broke.
     Crashed {
@@ -100,6 +109,58 @@ pub(super) enum Word {
     },
     /// All jobs have ended.
     Done,
+}
+
+/// Most characters that a capture may take on its way out of the guest. A serial port passes some megabytes a second.
+const MAX_PACKED: usize = 8 << 20;
+/// Most bytes that a capture may unpack to: what comes out of a guest is not trusted.
+const MAX_UNPACKED: u64 = 512 << 20;
+
+impl Word {
+    /// The end of a job. Its capture is packed beside the measurement; one that is too large stays behind, and the measurement says so.
+    pub(super) fn ended(job: usize, mut measurement: Measurement) -> Self {
+        let packets = measurement.capture.as_mut().and_then(|capture| {
+            if capture.pcapng.is_empty() {
+                return None;
+            }
+            match pack(&capture.pcapng) {
+                Ok(packed) if packed.len() <= MAX_PACKED => return Some(packed),
+                Ok(packed) => capture.lose(format!(
+                    "{} MB of packed packets do not leave a guest, where {} MB may: take fewer with run.capture_packets",
+                    packed.len() >> 20,
+                    MAX_PACKED >> 20
+                )),
+                Err(error) => capture.lose(format!("it could not be packed: {error}")),
+            }
+            None
+        });
+        Self::Ended { job, measurement: Box::new(measurement), packets }
+    }
+}
+
+/// Puts the capture that came beside a measurement into it.
+pub(super) fn joined(mut measurement: Box<Measurement>, packets: Option<String>) -> Box<Measurement> {
+    if let (Some(capture), Some(packets)) = (measurement.capture.as_mut(), packets) {
+        match unpack(&packets) {
+            Ok(pcapng) => capture.pcapng = pcapng,
+            Err(error) => capture.lose(format!("it came out of the guest damaged: {error}")),
+        }
+    }
+    measurement
+}
+
+/// Compressed, since headers are much alike, and as text, since messages are lines.
+fn pack(bytes: &[u8]) -> io::Result<String> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes)?;
+    Ok(STANDARD.encode(encoder.finish()?))
+}
+
+fn unpack(text: &str) -> io::Result<Vec<u8>> {
+    let packed = STANDARD.decode(text).map_err(io::Error::other)?;
+    let mut bytes = Vec::new();
+    GzDecoder::new(packed.as_slice()).take(MAX_UNPACKED).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// What the agent knows of its machine.
@@ -117,4 +178,44 @@ pub(super) struct Hello {
     pub(super) modules_failed: Vec<(String, String)>,
     /// Nanoseconds that the guest's monotonic clock had counted.
     pub(super) uptime_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_PACKED, Word, joined};
+    use crate::measurement::{Capture, Measurement};
+
+    fn travel(pcapng: Vec<u8>) -> Box<Measurement> {
+        let capture = Some(Box::new(Capture { pcapng, ..Capture::default() }));
+        let word = Word::ended(0, Measurement { capture, ..Measurement::default() });
+        let line = serde_json::to_vec(&word).expect("a line");
+        assert!(line.len() < MAX_PACKED + 4096 && !line.contains(&b'\n'));
+        let Ok(Word::Ended { measurement, packets, .. }) = serde_json::from_slice(&line) else { panic!("the end") };
+        joined(measurement, packets)
+    }
+
+    #[test]
+    fn a_capture_leaves_the_guest_whole_or_says_why_not() {
+        let bytes: Vec<u8> = (0..100_000u32).flat_map(u32::to_le_bytes).collect();
+        assert_eq!(travel(bytes.clone()).capture.expect("a capture").pcapng, bytes);
+        // Noise does not become smaller.
+        let mut state = 1u64;
+        let mut noise = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state.to_be_bytes()[0]
+        };
+        let lost = travel((0..MAX_PACKED).map(|_| noise()).collect()).capture.expect("a capture");
+        assert!(lost.pcapng.is_empty());
+        assert!(lost.error.expect("why").contains("do not leave a guest"));
+        assert_eq!(travel(Vec::new()).capture.expect("a capture").error, None);
+    }
+
+    #[test]
+    fn a_damaged_capture_leaves_the_figures() {
+        let measurement =
+            Measurement { capture: Some(Box::default()), completion_ns: Some(7), ..Measurement::default() };
+        let whole = joined(Box::new(measurement), Some("%%%".to_owned()));
+        assert_eq!(whole.completion_ns, Some(7));
+        assert!(whole.capture.expect("a capture").error.expect("why").contains("damaged"));
+    }
 }

@@ -9,7 +9,7 @@ use crate::backend::{BackendError, Event, Job, Machine};
 use crate::measurement::{Measurement, Outcome};
 
 use super::failure::GuestFailure;
-use super::protocol::{Assignment, Fault, Word};
+use super::protocol::{Assignment, Fault, Word, joined};
 use super::qemu::{Launch, Memory};
 use super::session::Session;
 use super::{BOOT_DEADLINE, Guest};
@@ -182,11 +182,11 @@ fn work(
                 patience = jobs[job].timeout.duration() + GRACE;
                 tell(Event::Started(first + job))
             }
-            Word::Ended { job, measurement } if progress.begun && job == progress.ended => {
+            Word::Ended { job, measurement, packets } if progress.begun && job == progress.ended => {
                 progress.begun = false;
                 progress.ended += 1;
                 patience = GRACE;
-                tell(Event::Ended(first + job, measurement))
+                tell(Event::Ended(first + job, joined(measurement, packets)))
             }
             Word::Done if progress.ended == jobs.len() => return Ok(()),
             word => return Err(session.unexpected(&word)),

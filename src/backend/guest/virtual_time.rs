@@ -18,7 +18,7 @@ use super::Guest;
 use super::failure::{GuestFailure, Silence};
 use super::frozen::Frozen;
 use super::frozen::memory_stays;
-use super::protocol::{Assignment, Fault, Word};
+use super::protocol::{Assignment, Fault, Word, joined};
 use super::qemu::{Accelerator, Launch, Memory, STATE};
 use super::qmp::QmpError;
 use super::session::Session;
@@ -302,7 +302,7 @@ fn converse(session: &mut Session<'_>, job: &Job, loaded: impl Fn(Span)) -> Resu
     loop {
         let patience = quiet.saturating_duration_since(Instant::now()).max(CLOCK_PERIOD);
         match session.glance(patience) {
-            Ok(Word::Ended { job: 0, measurement }) => return Ok(*measurement),
+            Ok(Word::Ended { job: 0, measurement, packets }) => return Ok(*joined(measurement, packets)),
             Ok(word) => return Err(session.unexpected(&word)),
             Err(Silence::Deadline) => {}
             Err(silence) => return Err(session.fail(silence, patience)),

@@ -181,7 +181,7 @@ pub(super) fn read(link: &Link, end: &LinkEnd) -> Result<Interface, LinkError> {
 }
 
 /// The device that an end sends through, and its index.
-fn device(link: &Link) -> (&'static str, u32) {
+pub(super) fn device(link: &Link) -> (&'static str, u32) {
     match link.topology {
         Topology::Veth => (NAME, INDEX),
         Topology::Loopback => (LOOPBACK, LOOPBACK_INDEX),

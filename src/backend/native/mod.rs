@@ -1,5 +1,6 @@
 //! This machine's own kernel: two threads, each in a network namespace of its own, made for one repeat and gone with it.
 
+mod capture;
 mod counters;
 mod link;
 mod offload;
@@ -15,12 +16,15 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 use std::time::Instant;
 
-use crate::measurement::{Interface, LinkFacts, Measurement, Outcome, PlacementFacts, Scheduled, SysctlFacts};
+use crate::measurement::{
+    CaptureLimits, Interface, LinkFacts, Measurement, Outcome, PlacementFacts, Scheduled, SysctlFacts,
+};
 use crate::settings::{Clock, Placement, Settings, Topology, Work};
 use crate::sys::{clock, namespace, process};
 use crate::units::Span;
 use crate::workload::{self, Addresses, BufferLimits, ClientSeat, Control, Report, ServerSeat};
 
+use self::capture::{Heard, Listening};
 use self::counters::Counters;
 use super::share::share_out;
 use super::{Backend, BackendError, Event, Job, Machine, Parallel};
@@ -150,6 +154,7 @@ struct Left {
     interface: Option<Interface>,
     sysctls: BTreeMap<String, SysctlFacts>,
     scheduled: Scheduled,
+    heard: Heard,
     /// Its namespace. With it a veth device goes at both ends, so it is kept until both are looked at.
     _namespace: OwnedFd,
 }
@@ -190,14 +195,14 @@ pub fn measure(
     let (server, client) = thread::scope(|scope| {
         let (applied, control) = (&applied, &control);
         let server = thread::Builder::new().name("server".to_owned()).spawn_scoped(scope, move || {
-            serve(settings, limits, applied, &server_seat, &crossing_server).inspect_err(|_| {
+            serve(settings, job.capture, limits, applied, &server_seat, &crossing_server).inspect_err(|_| {
                 // The other end may be waiting for this one by now.
                 control.call_off();
             })
         });
         let (setup, started) = (&mut setup, &mut started);
         let client = thread::Builder::new().name("client".to_owned()).spawn_scoped(scope, move || {
-            request(settings, limits, applied, &client_seat, &crossing_client, || {
+            request(settings, job.capture, limits, applied, &client_seat, &crossing_client, || {
                 *setup = Some(begun.elapsed());
                 before_start();
                 *started = Some(Instant::now());
@@ -219,7 +224,7 @@ pub fn measure(
         }
     };
     let mut measurement = match (server, client) {
-        (Ok(server), Ok(client)) => conclude(settings, client, server, &applied),
+        (Ok(server), Ok(client)) => conclude(job, client, server, &applied),
         // Of two failures the other end's disappearance is the consequence.
         (Err(LinkError::OtherEnd) | Ok(_), Err(error)) | (Err(error), _) => {
             Measurement::without_figures(error.outcome(), error.to_string())
@@ -231,7 +236,9 @@ pub fn measure(
 }
 
 /// Puts together what both ends left.
-fn conclude(settings: &Settings, client: Left, server: Left, applied: &Applied<'_>) -> Measurement {
+fn conclude(job: &Job, client: Left, server: Left, applied: &Applied<'_>) -> Measurement {
+    let settings = &job.settings;
+    let captured = capture::conclude(&settings.link, job.capture, client.heard, server.heard);
     let mut measurement = workload::conclude(&settings.workload, client.report, server.report);
     measurement.sysctls = sysctls::merge(server.sysctls, &applied.read_here());
     if settings.placement != Placement::default() {
@@ -250,6 +257,9 @@ fn conclude(settings: &Settings, client: Left, server: Left, applied: &Applied<'
         && let Some(reason) = unshaped(settings, measurement.link.as_ref())
     {
         measurement.void(Outcome::Invalid, reason);
+    }
+    if let Some(captured) = captured {
+        measurement.capture = Some(Box::new(captured));
     }
     measurement
 }
@@ -304,6 +314,7 @@ fn cross() -> (ServerCrossing, ClientCrossing) {
 
 fn serve(
     settings: &Settings,
+    capture: Option<CaptureLimits>,
     limits: &BufferLimits,
     applied: &Applied<'_>,
     seat: &ServerSeat<'_>,
@@ -330,14 +341,18 @@ fn serve(
     let (sysctls, scheduled) = (applied.read_here(), schedule::read());
     let limits = applied.limits_here(limits);
     // On loopback both ends are in one namespace, whose counters the client reads.
-    let counted = seat.control.evidence() && settings.link.topology == Topology::Veth;
+    let own_device = settings.link.topology == Topology::Veth;
+    let listening = Listening::begin(&settings.link, capture.filter(|_| own_device));
+    let counted = seat.control.evidence() && own_device;
     let report = with_counters(counted, || workload::serve(settings, addresses, &limits, seat));
+    let heard = listening.end();
     let interface = link::read(&settings.link, &settings.link.server).ok();
-    Ok(Left { report, interface, sysctls, scheduled, _namespace: own })
+    Ok(Left { report, interface, sysctls, scheduled, heard, _namespace: own })
 }
 
 fn request(
     settings: &Settings,
+    capture: Option<CaptureLimits>,
     limits: &BufferLimits,
     applied: &Applied<'_>,
     seat: &ClientSeat<'_>,
@@ -366,16 +381,18 @@ fn request(
     let scheduled = schedule::read();
     let limits = applied.limits_here(limits);
     let machine = seat.control.evidence().then(|| (clock::tick(), counters::softnet_drops()));
+    let listening = Listening::begin(&settings.link, capture);
     let mut report = with_counters(seat.control.evidence(), || {
         ready();
         workload::request(settings, addresses, &limits, seat)
     });
+    let heard = listening.end();
     if let (Some((tick, before)), Some(evidence)) = (machine, &mut report.end.evidence) {
         evidence.tick_ns = tick.map(|tick| tick.0);
         evidence.softnet_drops = counters::softnet_drops().zip(before).map(|(now, before)| now.saturating_sub(before));
     }
     let interface = link::read(&settings.link, &settings.link.client).ok();
-    Ok(Left { report, interface, sysctls: BTreeMap::new(), scheduled, _namespace: own })
+    Ok(Left { report, interface, sysctls: BTreeMap::new(), scheduled, heard, _namespace: own })
 }
 
 /// Runs one end of a workload between two readings of its namespace's counters.

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use super::table;
 use crate::explain::CellFindings;
 use crate::measurement::{Buffer, Measurement, Outcome, Verdict};
-use crate::record::{Record, example};
+use crate::record::{Loaded, Record, example};
 use crate::report::{CellReport, RunReport, show_cell};
 use crate::settings::{Axes, Value};
 use crate::stats::{select, summarise};
@@ -95,7 +95,7 @@ fn the_json_has_the_names_of_records() {
     let records = records();
     let cells = summarise(&records);
     let manifest = crate::record::example_manifest("sctp_rcvbuf");
-    let json = serde_json::to_value(RunReport::new(&manifest, &cells, &[])).expect("JSON");
+    let json = serde_json::to_value(RunReport::new(&manifest, &cells, &Loaded::default())).expect("JSON");
     assert_eq!(json["cells"][0]["completion_ns"]["median"], 4_670_470_000_u64);
     assert_eq!(json["cells"][0]["client"]["rcvbuf"]["final"], 2304);
     assert_eq!(json["cells"][2]["completion_ns"], serde_json::Value::Null);

@@ -51,7 +51,7 @@ fn counts(looks: &[Vec<Run>]) -> [usize; 3] {
 #[test]
 fn a_cell_stops_when_its_median_is_known_and_another_at_the_most() {
     let (sweep, plan) = sweep(SWEEP);
-    let mut agenda = Agenda::new(&plan, &sweep.run, &[], &[]);
+    let mut agenda = Agenda::new(&plan, &sweep, &[], &[]);
     assert_eq!((agenda.done(), agenda.total()), (0, 3 + 3 * 20));
     let looks = work_off(&mut agenda, &plan, restless);
     // Five repeats give no interval at 95 %, six do.
@@ -69,10 +69,10 @@ fn a_cell_stops_when_its_median_is_known_and_another_at_the_most() {
 #[test]
 fn a_run_that_is_taken_up_again_runs_what_it_would_have_run() {
     let (sweep, plan) = sweep(SWEEP);
-    let whole = work_off(&mut Agenda::new(&plan, &sweep.run, &[], &[]), &plan, restless).concat();
+    let whole = work_off(&mut Agenda::new(&plan, &sweep, &[], &[]), &plan, restless).concat();
     for cut in [0, 1, 10, 18, 19, 22, 30, whole.len()] {
         let records: Vec<Record> = whole[..cut].iter().map(|&run| record(&plan, run, restless(run))).collect();
-        let rest = work_off(&mut Agenda::new(&plan, &sweep.run, &[], &records), &plan, restless).concat();
+        let rest = work_off(&mut Agenda::new(&plan, &sweep, &[], &records), &plan, restless).concat();
         assert_eq!(rest, whole[cut..], "cut at {cut}");
     }
 }
@@ -80,7 +80,7 @@ fn a_run_that_is_taken_up_again_runs_what_it_would_have_run() {
 #[test]
 fn a_cell_without_figures_is_not_repeated_to_the_most() {
     let (sweep, plan) = sweep(SWEEP);
-    let mut agenda = Agenda::new(&plan, &sweep.run, &[], &[]);
+    let mut agenda = Agenda::new(&plan, &sweep, &[], &[]);
     let all: Vec<usize> = (0..plan.cells.len()).collect();
     for &run in &agenda.next(&all) {
         let mut refused = record(&plan, run, 1);
@@ -93,7 +93,7 @@ fn a_cell_without_figures_is_not_repeated_to_the_most() {
 #[test]
 fn a_lost_machine_is_asked_nothing_more() {
     let (sweep, plan) = sweep(SWEEP);
-    let mut agenda = Agenda::new(&plan, &sweep.run, &[], &[]);
+    let mut agenda = Agenda::new(&plan, &sweep, &[], &[]);
     agenda.give_up(&[0, 2]);
     assert!(agenda.next(&[0, 1, 2]).iter().all(|run| run.cell == 1));
 }
@@ -101,7 +101,7 @@ fn a_lost_machine_is_asked_nothing_more() {
 #[test]
 fn a_fixed_number_is_run_at_once() {
     let (sweep, plan) = sweep("name = \"t\"\n[run]\nrepeat = 4\n[axes]\nrcvbuf = [1024, 2048, 4096]\n");
-    let looks = work_off(&mut Agenda::new(&plan, &sweep.run, &[], &[]), &plan, restless);
+    let looks = work_off(&mut Agenda::new(&plan, &sweep, &[], &[]), &plan, restless);
     assert_eq!(looks, [plan.runs.clone()]);
 }
 
@@ -124,12 +124,12 @@ fn what_is_added_comes_on_top() {
     assert_eq!(rounds(&sweep.run, &topped_up), 30);
     let longer = Plan::of_rounds(&sweep, 30);
     assert_eq!(longer.runs[..plan.runs.len()], plan.runs, "the first rounds stay as they were");
-    let mut agenda = Agenda::new(&longer, &sweep.run, &topped_up[..1], &records);
+    let mut agenda = Agenda::new(&longer, &sweep, &topped_up[..1], &records);
     assert_eq!(counts(&work_off(&mut agenda, &longer, restless)), [3, 0, 3]);
-    let mut agenda = Agenda::new(&longer, &sweep.run, &topped_up, &records);
+    let mut agenda = Agenda::new(&longer, &sweep, &topped_up, &records);
     assert_eq!(counts(&work_off(&mut agenda, &longer, restless)), [3, 0, 26]);
     let steady = |_: Run| 1_000_000;
     let records: Vec<Record> = plan.runs.iter().map(|&run| record(&plan, run, steady(run))).collect();
-    let mut agenda = Agenda::new(&longer, &sweep.run, &[more(4, 30, &[2], Some("2%"))], &records);
+    let mut agenda = Agenda::new(&longer, &sweep, &[more(4, 30, &[2], Some("2%"))], &records);
     assert_eq!(counts(&work_off(&mut agenda, &longer, steady)), [0, 0, 2], "until there is an interval");
 }
