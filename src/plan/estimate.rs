@@ -12,6 +12,8 @@ use super::Plan;
 const SETUP_NS: u64 = 3_000_000;
 /// An echo that waits for nothing.
 const ECHO_NS: u64 = 3_000_000;
+/// Two programs, of which nothing is known.
+const EXEC_NS: u64 = 1_000_000_000;
 /// Bytes a second at which a virtual link is taken to carry them: 8 Gbit/s.
 const BYTES_PER_SECOND: u64 = 1_000_000_000;
 /// The same as a cost.
@@ -47,6 +49,8 @@ fn work_ns(settings: &Settings) -> u64 {
     match work.kind {
         // There and back.
         Work::Echo => carried(work.burst_bytes_of_all()).saturating_mul(2).saturating_add(ECHO_NS),
+        // How long a program takes is not known before it has run.
+        Work::Exec => EXEC_NS,
         Work::Stream => match (work.stream_duration(), work.bytes) {
             (Some(duration), _) => duration.0,
             (None, bytes) => carried(bytes.map_or(0, |bytes| bytes.0)).saturating_mul(work.connections.into()),

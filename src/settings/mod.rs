@@ -4,6 +4,7 @@
 //! it reaches [`Settings`]. Sections of a sweep file, axes, `--set` and the id of a cell all go through that table.
 
 mod axes;
+mod exec;
 mod keys;
 mod kind;
 mod link;
@@ -11,9 +12,11 @@ mod option;
 mod presets;
 mod shape;
 mod sysctl;
+pub mod template;
 mod value;
 
 pub use axes::Axes;
+pub use exec::{Better, Exec, MetricSpec, Program, Ready, Side, Source, Stands, Stop};
 pub(crate) use keys::narrow;
 pub use keys::{
     KEYS, Key, MAX_BUFFER, MAX_BURSTS, MAX_CHUNK_SIZE, MAX_CHUNKS, MAX_CONNECTIONS, MAX_DELAY, MAX_DURATION, MAX_MTU,
@@ -73,6 +76,8 @@ choice! {
         #[default] Echo = "echo",
         /// Bytes one way, for a time or up to a number of bytes.
         Stream = "stream",
+        /// Two programs of the user's.
+        Exec = "exec",
     }
 }
 
@@ -179,6 +184,12 @@ pub struct Settings {
     /// Which processor runs what.
     #[serde(default)]
     pub placement: Placement,
+    /// Exec only: values of the user's own, by their name (`window` for `var.window`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub vars: BTreeMap<String, Value>,
+    /// The two programs of [`Work::Exec`]; `None` for all other kinds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exec: Option<Box<Exec>>,
 }
 
 /// Which processor runs what, and how.
@@ -266,6 +277,14 @@ pub struct Workload {
     pub quiet: Span,
     /// Stream over TCP only: send with `MSG_ZEROCOPY`.
     pub zerocopy: bool,
+    /// Exec only: the port that the server listens on.
+    #[serde(default = "default_port")]
+    pub port: u16,
+}
+
+/// The port of the server of exec where none is given.
+const fn default_port() -> u16 {
+    7001
 }
 
 /// The number of connections where none is given.
@@ -286,7 +305,7 @@ impl Workload {
     /// Bytes handed to each send call: 64 for an echo and 16 KiB for a stream unless the file says otherwise.
     pub fn chunk_bytes(&self) -> u32 {
         self.chunk_size.unwrap_or(match self.kind {
-            Work::Echo => 64,
+            Work::Echo | Work::Exec => 64,
             Work::Stream => 16 << 10,
         })
     }
@@ -349,6 +368,7 @@ impl Default for Workload {
             read_pause: Span(0),
             quiet: Self::DEFAULT_QUIET,
             zerocopy: false,
+            port: default_port(),
         }
     }
 }

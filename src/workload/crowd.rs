@@ -138,6 +138,8 @@ pub(super) fn merge(work: &Workload, client: &mut Report, server: &mut Report) -
             .filter_map(|(client, server)| client.counted.or(server.counted))
             .reduce(|(bytes, time), (more, other)| (bytes + more, union(time, other)))
             .and_then(|(bytes, (origin, last))| BitRate::of(bytes, Span::from(last - origin))),
+        // Programs count what they carry by themselves, if at all.
+        Work::Exec => None,
     }
     .map(|rate| rate.0);
     (client.completion_ns, client.goodput_bps, client.delivered_bytes) = (completion, goodput, delivered);

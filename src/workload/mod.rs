@@ -135,9 +135,15 @@ fn serve_into(part: Part<'_>, work: &Workload, seat: &ServerSeat<'_>, report: &m
         (Work::Stream, Protocol::Udp) => numbered::serve_stream(&mut channel, work, seat, report),
         (Work::Echo, _) => echo::serve(&mut channel, work, seat, report),
         (Work::Stream, _) => stream::serve(&mut channel, work, seat, report),
+        (Work::Exec, _) => Err(programs()),
     };
     close(&mut channel, result, (|| seat.part(), || seat.leave()), seat.control, report);
     Ok(())
+}
+
+/// What to say where a connection of our own is asked for and the cell runs two programs.
+fn programs() -> Failure {
+    Failure::Protocol("two programs have no connection of sweep's own".to_owned())
 }
 
 /// Closes an end: its CPU time stops at once, its socket is read when the other is done too, and closed when that has been read.
@@ -196,6 +202,7 @@ fn request_into(part: Part<'_>, work: &Workload, seat: &ClientSeat<'_>, report: 
         (Work::Stream, Protocol::Udp) => numbered::request_stream(&mut channel, work, seat, report),
         (Work::Echo, _) => echo::request(&mut channel, work, seat, report),
         (Work::Stream, _) => stream::request(&mut channel, work, seat, report),
+        (Work::Exec, _) => Err(programs()),
     };
     if work.kind == Work::Echo {
         seat.control.end_beside();

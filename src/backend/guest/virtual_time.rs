@@ -292,6 +292,8 @@ fn converse(session: &mut Session<'_>, job: &Job, loaded: impl Fn(Span)) -> Resu
     let busy = match job.settings.workload.kind {
         Work::Echo => Duration::ZERO,
         Work::Stream => job.settings.workload.stream_duration().unwrap_or(job.timeout).duration(),
+        // A program may compute all the time that it has.
+        Work::Exec => job.timeout.duration(),
     };
     let begun = Instant::now();
     let deadline = begun + HOST_DEADLINE + busy * HOST_PER_STREAM;

@@ -1,0 +1,184 @@
+//! Two programs of the user's as a workload: what is started, when the server counts as ready, how both end, and which numbers are
+//! taken from what they print.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Span, choice};
+
+use super::Protocol;
+
+choice! {
+    /// One of the two ends of a cell.
+    Side {
+        /// The end that is started when the other is ready.
+        #[default] Client = "client",
+        /// The end that is started first.
+        Server = "server",
+    }
+}
+
+choice! {
+    /// Which direction of a metric is an improvement.
+    Better {
+        /// Less is better, as of times.
+        #[default] Lower = "lower",
+        /// More is better, as of rates.
+        Higher = "higher",
+    }
+}
+
+choice! {
+    /// What a metric is.
+    Stands {
+        /// A figure of its own, under its own name.
+        #[default] ForItself = "metric",
+        /// The completion of the repeat, in place of the client's life time.
+        Completion = "completion",
+        /// The goodput of the repeat.
+        Goodput = "goodput",
+    }
+}
+
+choice! {
+    /// How a program is ended.
+    Stop {
+        /// `SIGTERM` to its process group.
+        #[default] Term = "SIGTERM",
+        /// `SIGINT`.
+        Int = "SIGINT",
+        /// `SIGHUP`.
+        Hup = "SIGHUP",
+        /// `SIGQUIT`.
+        Quit = "SIGQUIT",
+        /// `SIGUSR1`.
+        Usr1 = "SIGUSR1",
+        /// `SIGUSR2`.
+        Usr2 = "SIGUSR2",
+        /// `SIGKILL`.
+        Kill = "SIGKILL",
+        /// Not at all: it ends by itself when its client has left.
+        Itself = "itself",
+    }
+}
+
+/// Two programs as the workload of a cell. Values of keys stand in their texts; `{server_addr}`, `{client_addr}`, `{scratch}` and
+/// `{dir}` do not yet, see [`super::template`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exec {
+    /// What is started in the server's namespace, first.
+    pub server: Program,
+    /// What is started in the client's namespace when the server is ready.
+    pub client: Program,
+    /// Files and folders that the programs need besides their executables: absolute, or below [`Exec::dir`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// The folder of the sweep file, absolute. Where it lies is no part of the cell's id.
+    #[serde(default)]
+    pub dir: String,
+    /// Numbers that are taken from what the programs print.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricSpec>,
+}
+
+/// One program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// The program and its arguments. The first word is a name that is looked up in `PATH`, an absolute path, or a path below
+    /// [`Exec::dir`].
+    pub command: Vec<String>,
+    /// Variables that are set in its environment, beside those of `sweep` itself.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Paths of the keys whose values stand in its command or its environment.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub uses: BTreeSet<String>,
+    /// The package to install where the program is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub package: Option<String>,
+    /// When it counts as ready. Of the server only.
+    pub ready: Ready,
+    /// How long it may take until it is.
+    pub ready_timeout: Span,
+    /// How it is ended. The client ends by itself.
+    pub stop: Stop,
+    /// How long it may take to end before `SIGKILL`.
+    pub grace: Span,
+    /// Exit codes that mean success.
+    pub success: Vec<u8>,
+}
+
+impl Program {
+    /// How long a server may take until it is ready, where the file does not say.
+    pub const DEFAULT_READY_TIMEOUT: Span = Span(10_000_000_000);
+    /// How long a server may take to end after it was told to, where the file does not say.
+    pub const DEFAULT_GRACE: Span = Span(2_000_000_000);
+}
+
+impl Default for Program {
+    fn default() -> Self {
+        Self {
+            command: Vec::new(),
+            env: BTreeMap::new(),
+            uses: BTreeSet::new(),
+            package: None,
+            ready: Ready::default(),
+            ready_timeout: Self::DEFAULT_READY_TIMEOUT,
+            stop: Stop::default(),
+            grace: Self::DEFAULT_GRACE,
+            success: vec![0],
+        }
+    }
+}
+
+/// When a server counts as ready.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ready {
+    /// When its namespace has a socket that takes what comes to a port.
+    Port {
+        /// Of this protocol; `None` for `workload.protocol`.
+        protocol: Option<Protocol>,
+        /// On this port; `None` for `workload.port`.
+        port: Option<u16>,
+    },
+    /// When it has printed a line that matches this regular expression.
+    Line(String),
+    /// After so long.
+    After(Span),
+}
+
+impl Default for Ready {
+    fn default() -> Self {
+        Self::Port { protocol: None, port: None }
+    }
+}
+
+/// A number that is taken from what a program prints.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MetricSpec {
+    /// Its name in records, tables and pictures.
+    pub name: String,
+    /// Its unit. One of time for a completion, one of rate for a goodput, any word otherwise; may be empty.
+    pub unit: String,
+    /// Which direction is an improvement.
+    pub better: Better,
+    /// Whose output it stands in.
+    pub from: Side,
+    /// Where it stands there.
+    pub source: Source,
+    /// What it is.
+    pub is: Stands,
+}
+
+/// Where a number stands in the output of a program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// What the first group of this regular expression matches, the last time that it does; standard output is looked at first, then
+    /// standard error.
+    Regex(String),
+    /// What this JSON pointer (RFC 6901) points to in standard output, which is one JSON document.
+    Json(String),
+}
