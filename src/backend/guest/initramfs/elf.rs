@@ -292,7 +292,11 @@ fn expand(pattern: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use super::{Error, Path, PathBuf, fs, libraries, read_ld_so_conf, split_path};
+    use super::{Dir, Error, Found, Linker, Path, PathBuf, fs, read_ld_so_conf, split_path};
+
+    fn libraries(program: &Path) -> Result<Vec<super::Library>, Error> {
+        Linker::of_this_host().unwrap().libraries(program)
+    }
 
     #[test]
     fn the_libraries_of_this_test_are_found() {
@@ -300,25 +304,31 @@ mod tests {
         if libraries.is_empty() {
             return; // Built for a static target.
         }
-        assert!(libraries[0].guest.contains("ld-"), "the linker comes first: {libraries:?}");
-        assert!(libraries.iter().any(|library| library.guest.contains("libc.")), "{libraries:?}");
+        assert!(libraries[0].name.contains("ld-"), "the linker comes first: {libraries:?}");
+        assert!(libraries.iter().any(|library| library.name.starts_with("libc.")), "{libraries:?}");
         for library in &libraries {
             assert!(library.host.is_file(), "{library:?}");
-            assert!(library.guest.starts_with('/'), "{library:?}");
         }
+    }
+
+    /// This test's own executable, asking for a library that nobody has instead of the C library.
+    fn needy(path: &Path) -> bool {
+        let mut bytes = fs::read("/proc/self/exe").unwrap();
+        let at = bytes.windows(10).position(|window| window == b"libc.so.6\0");
+        if let Some(at) = at {
+            bytes[at..at + 9].copy_from_slice(b"libq.so.6");
+            fs::write(path, bytes).unwrap();
+        }
+        at.is_some()
     }
 
     #[test]
     fn a_library_that_is_not_there_is_told_with_who_needs_it() {
-        // This test's own executable, with the name of its C library made one that nobody has.
-        let mut bytes = fs::read("/proc/self/exe").unwrap();
-        let Some(at) = bytes.windows(10).position(|window| window == b"libc.so.6\0") else {
-            return;
-        };
-        bytes[at..at + 9].copy_from_slice(b"libq.so.6");
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("program");
-        fs::write(&path, bytes).unwrap();
+        if !needy(&path) {
+            return; // Built for a static target.
+        }
         match libraries(&path) {
             Err(Error::MissingLibrary { library, by, .. }) => {
                 assert_eq!(library, "libq.so.6");
@@ -329,11 +339,43 @@ mod tests {
     }
 
     #[test]
+    fn a_library_that_only_this_machine_would_find_is_known_as_such() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("program");
+        if !needy(&path) {
+            return; // Built for a static target.
+        }
+        let mut linker = Linker::of_this_host().unwrap();
+        let own = linker.libraries(Path::new("/proc/self/exe")).unwrap();
+        let c_library = own.iter().find(|library| library.name == "libc.so.6").unwrap();
+        fs::copy(&c_library.host, dir.path().join("libq.so.6")).unwrap();
+        linker.search.configured.push(Dir { path: dir.path().to_owned(), found: Found::Here });
+        let found = linker.libraries(&path).unwrap();
+        let library = found.iter().find(|library| library.name == "libq.so.6").unwrap();
+        assert_eq!((library.host.clone(), library.found), (dir.path().join("libq.so.6"), Found::Here));
+        assert_eq!(c_library.found, Found::Anywhere);
+        assert_eq!(Some(linker.home().as_path()), c_library.host.parent());
+    }
+
+    #[test]
     fn a_script_is_no_program() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("script");
         fs::write(&path, "#!/bin/sh\n").unwrap();
         assert!(matches!(libraries(&path), Err(Error::NotAProgram { .. })));
+    }
+
+    #[test]
+    fn a_program_for_another_processor_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("program");
+        let mut bytes = fs::read("/proc/self/exe").unwrap();
+        bytes[18..20].copy_from_slice(&object::elf::EM_S390.0.to_le_bytes());
+        fs::write(&path, bytes).unwrap();
+        match libraries(&path) {
+            Err(Error::NotAProgram { reason, .. }) => assert_eq!(reason, "it is for another processor"),
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
@@ -348,7 +390,8 @@ mod tests {
         let mut dirs = Vec::new();
         read_ld_so_conf(&conf, &mut dirs, 0);
         assert_eq!(dirs, ["/opt/a", "/opt/b", "/opt/last"].map(PathBuf::from));
-        let origin = split_path("$ORIGIN/../lib::/x:${ORIGIN}", Path::new("/a/b"));
-        assert_eq!(origin, ["/a/b/../lib", "/x", "/a/b"].map(PathBuf::from));
+        let origin = split_path("$ORIGIN/../lib::/x:${ORIGIN}", Path::new("/a/b"), Found::Anywhere);
+        let dir = |path: &str, found| Dir { path: PathBuf::from(path), found };
+        assert_eq!(origin, [dir("/a/b/../lib", Found::Beside), dir("/x", Found::Anywhere), dir("/a/b", Found::Beside)]);
     }
 }

@@ -107,3 +107,18 @@ impl Tree {
         Ok(archive)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Error, Tree};
+
+    #[test]
+    fn impossible_paths_are_refused() {
+        for path in ["", "/", "a/", "a//b", "../x", "etc/./x", "init/x", "modules", "a\0b"] {
+            let mut tree = Tree::default();
+            tree.file("init", 0o755, Vec::new(), 0).expect("a file");
+            tree.file("modules/order", 0o644, Vec::new(), 0).expect("a file");
+            assert!(matches!(tree.file(path, 0o644, Vec::new(), 0), Err(Error::BadPath { .. })), "{path:?}");
+        }
+    }
+}
