@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::measurement::{Interface, LinkFacts, Measurement, Outcome, PlacementFacts, Scheduled, SysctlFacts};
-use crate::settings::{Clock, Placement, Settings, Topology};
+use crate::settings::{Clock, Placement, Settings, Topology, Work};
 use crate::sys::{namespace, process};
 use crate::units::Span;
 use crate::workload::{self, Addresses, BufferLimits, ClientSeat, Control, Report, ServerSeat};
@@ -173,6 +173,16 @@ pub fn measure(
     let control = Control::new(job.timeout, interrupted)
         .with_evidence(job.evidence)
         .with_connections(settings.workload.connections);
+    let control = if settings.workload.kind == Work::Exec {
+        match control.with_bell() {
+            Ok(control) => control,
+            Err(error) => {
+                return Measurement::without_figures(Outcome::Failed, format!("no pipe can be made: {error}"));
+            }
+        }
+    } else {
+        control
+    };
     let (server_seat, client_seat) = workload::meet(&control);
     let (crossing_server, crossing_client) = cross();
     let mut setup = None;
