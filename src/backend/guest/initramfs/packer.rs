@@ -10,6 +10,9 @@ use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
+use crate::settings::Program;
+use crate::workload;
+
 use super::elf::{Found, Linker};
 use super::payload::{Item, Payload};
 use super::wanted::Wanted;
@@ -122,7 +125,7 @@ impl<'a> Packer<'a> {
 
     /// A program by its name or path: what the kernel would start. `by` names who asks for it.
     fn program(&mut self, name: &str, package: Option<&str>, by: &str) -> Result<Place, Error> {
-        let found = if name.contains('/') { PathBuf::from(name) } else { programs::find(name, package, by)? };
+        let found = if name.contains('/') { PathBuf::from(name) } else { look_up(name, package, by)? };
         let place = self.walk(&found, by)?;
         let metadata = fs::metadata(&place.path).map_err(Error::io("read", &place.path))?;
         if !metadata.is_file() || metadata.permissions().mode() & 0o111 == 0 {
@@ -361,6 +364,13 @@ impl<'a> Packer<'a> {
         }
         Err(Error::TooFarUp { path: place.path.clone(), most: MOST_UP })
     }
+}
+
+/// Where a program is by its name.
+fn look_up(name: &str, package: Option<&str>, by: &str) -> Result<PathBuf, Error> {
+    let program = Program { package: package.map(str::to_owned), ..Program::default() };
+    let found = workload::locate(&program, name, "/").map_err(|absent| Error::Absent { absent, by: by.to_owned() })?;
+    std::path::absolute(&found).map_err(Error::io("find", &found))
 }
 
 /// The parts of a path, the last one first.

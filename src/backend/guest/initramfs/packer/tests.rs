@@ -134,11 +134,11 @@ fn what_is_missing_is_told_with_who_names_it_and_what_to_do() {
     with_package.programs.push(("no-such".to_owned(), Some("the-package".to_owned())));
     assert_eq!(
         refused(with_package),
-        "`no-such`, which `command` names, is not installed: apt-get install the-package (Debian, Ubuntu)"
+        "`no-such` is not installed here: install the package `the-package` (`command` names it)"
     );
     assert_eq!(
         program("no-such"),
-        "`no-such`, which `command` names, is not installed: install its package, or give its path"
+        "`no-such` is not installed here: install it, or write its path (`command` names it)"
     );
     assert_eq!(program("./no-such"), "`./no-such`, which `command` names, is not there (there is no `HERE/no-such`)");
     assert_eq!(program("dangling/x"), "`dangling/x`, which `command` names, is not there (there is no `HERE/nowhere`)");
@@ -148,7 +148,7 @@ fn what_is_missing_is_told_with_who_names_it_and_what_to_do() {
     );
     assert_eq!(
         program("./env"),
-        "`no-such-shell`, which the first line of `HERE/env` names, is not installed: install its package, or give its path"
+        "`no-such-shell` is not installed here: install it, or write its path (the first line of `HERE/env` names it)"
     );
     assert_eq!(
         program("./text"),
