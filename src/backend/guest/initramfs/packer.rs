@@ -144,7 +144,10 @@ impl<'a> Packer<'a> {
 
     /// A file or folder that the sweep names, and what it needs.
     fn file(&mut self, name: &str) -> Result<(), Error> {
-        let place = self.walk(Path::new(name), "`files`")?;
+        let place = {
+            let path = self.installed(name)?;
+            self.walk(&path, "`files`")?
+        };
         let metadata = fs::metadata(&place.path).map_err(Error::io("read", &place.path))?;
         if metadata.is_dir() {
             return self.whole_folder(&place);
@@ -157,6 +160,22 @@ impl<'a> Packer<'a> {
             self.needs(&place, MOST_INTERPRETERS)?;
         }
         Ok(())
+    }
+
+    /// Where a file is. A name alone that is not in the sweep's folder is that of a library or of a program of this machine.
+    fn installed(&mut self, name: &str) -> Result<PathBuf, Error> {
+        let path = PathBuf::from(name);
+        if name.contains('/') || self.folder.join(name).symlink_metadata().is_ok() {
+            return Ok(path);
+        }
+        if let Some(library) = self.linker.installed(name) {
+            return Ok(library.host);
+        }
+        match look_up(name, None, "`files`") {
+            // It may be meant as either.
+            Err(Error::Absent { .. }) => Ok(path),
+            other => other,
+        }
     }
 
     /// A folder with all that is in it. What a file there needs comes along as far as it is here: a folder may well hold parts that are

@@ -97,8 +97,7 @@ fn a_program_comes_with_its_linker_and_libraries_under_all_its_names() {
     }
     let libraries = super::Linker::of_this_host().unwrap().libraries(&fs::canonicalize("/bin/sh").unwrap()).unwrap();
     for library in &libraries {
-        let host = library.host.to_str().unwrap();
-        is_program(&payload, host, host);
+        assert!(matches!(resolve(&payload, library.host.to_str().unwrap()), Some(Item::File { .. })), "{library:?}");
     }
     if libraries.iter().any(|library| library.name == "libc.so.6") {
         let companion = super::Linker::of_this_host().unwrap().standard("libgcc_s.so.1").unwrap();
@@ -206,6 +205,17 @@ fn what_a_cell_only_mentions_may_be_missing() {
     let mentioned = ["there", "made later"].map(str::to_owned).to_vec();
     let payload = payload(Wanted { mentioned, ..wanted(folder.path(), &[], &[]) });
     assert!(payload.at(&format!("{HERE}/there")).is_some());
+}
+
+#[test]
+fn a_name_alone_is_that_of_a_library_or_a_program_unless_it_lies_beside_the_sweep() {
+    let folder = folder(&[("env", "#!/bin/sh\n")]);
+    let payload = payload(wanted(folder.path(), &[], &["libgcc_s.so.1", "dirname", "env"]));
+    let library = super::Linker::of_this_host().unwrap().standard("libgcc_s.so.1").unwrap();
+    assert!(matches!(resolve(&payload, library.host.to_str().unwrap()), Some(Item::File { .. })));
+    is_program(&payload, "/usr/bin/dirname", "/usr/bin/dirname");
+    assert!(resolve(&payload, "/usr/bin/env").is_none(), "the one beside the sweep is meant");
+    assert!(payload.at(&format!("{HERE}/env")).is_some());
 }
 
 #[test]
