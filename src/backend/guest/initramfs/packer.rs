@@ -144,10 +144,8 @@ impl<'a> Packer<'a> {
 
     /// A file or folder that the sweep names, and what it needs.
     fn file(&mut self, name: &str) -> Result<(), Error> {
-        let place = {
-            let path = self.installed(name)?;
-            self.walk(&path, "`files`")?
-        };
+        let path = self.installed(name)?;
+        let place = self.walk(&path, "`files`")?;
         let metadata = fs::metadata(&place.path).map_err(Error::io("read", &place.path))?;
         if metadata.is_dir() {
             return self.whole_folder(&place);
