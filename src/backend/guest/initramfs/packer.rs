@@ -59,6 +59,7 @@ impl Place {
 }
 
 /// All that is wanted together, and of each what could not be had.
+#[derive(Debug)]
 pub struct Packed {
     /// What comes along.
     pub payload: Payload,
