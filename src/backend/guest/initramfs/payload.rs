@@ -125,6 +125,13 @@ impl Payload {
         Ok(())
     }
 
+    /// Whether anything is below a path of the guest, for tests.
+    #[cfg(test)]
+    pub(super) fn holds(&self, path: &str) -> bool {
+        let folder = format!("{}/", path.trim_start_matches('/'));
+        self.items.keys().any(|path| path.starts_with(&folder))
+    }
+
     /// What is at a path of the guest, for tests.
     #[cfg(test)]
     pub(super) fn at(&self, path: &str) -> Option<&Item> {

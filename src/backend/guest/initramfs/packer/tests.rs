@@ -58,15 +58,19 @@ fn resolve(payload: &Payload, path: &str) -> Option<Item> {
         match rest.pop()?.as_str() {
             "" | "." => {}
             ".." => at.truncate(at.rfind('/').unwrap_or(0)),
-            part => match payload.at(&format!("{at}/{part}"))? {
-                Item::Link(target) => {
-                    if target.starts_with('/') {
-                        at.clear();
+            part => {
+                let next = format!("{at}/{part}");
+                match payload.at(&next) {
+                    Some(Item::Link(target)) => {
+                        if target.starts_with('/') {
+                            at.clear();
+                        }
+                        rest.extend(target.split('/').rev().map(str::to_owned));
                     }
-                    rest.extend(target.split('/').rev().map(str::to_owned));
+                    None if !payload.holds(&next) => return None,
+                    _ => at = next,
                 }
-                _ => at = format!("{at}/{part}"),
-            },
+            }
         }
         if rest.is_empty() {
             return payload.at(&at).cloned();
