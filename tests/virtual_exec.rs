@@ -115,6 +115,28 @@ fn scripts_and_what_they_need_come_along_and_a_missing_program_is_told() {
     assert_eq!(reused(&scripts("8")), (false, Some(8.0)));
 }
 
+/// In real time one guest runs all repeats, and each finds the files as the first did.
+#[test]
+fn a_guest_in_real_time_runs_programs_too() {
+    let workshop = scripts("7");
+    let text = SCRIPTS.replace("\"virtual\"", "\"real\"").replace("[\"sh\", \"no-such-shell\"]", "[\"sh\"]");
+    // Never this machine's own.
+    let image = "image = \"debian:6.1\"\nclock";
+    let text = text.replace("clock", image).replace("repeat = 1", "repeat = 2");
+    fs::write(workshop.path().join("sweep.toml"), text).expect("written");
+    workshop.run(&["run", "sweep.toml", "--no-plot"]).expect(0);
+    let records = workshop.records("latest");
+    assert_eq!(records.len(), 2);
+    for record in &records {
+        assert_eq!(record["outcome"], "measured", "{}", record["reason"]);
+        assert_eq!(record["clock"], "real");
+        assert!(record["machine"].as_str().is_some_and(|machine| machine.starts_with("guest:")));
+        assert_eq!(record["metrics"]["number"]["value"], 7.0);
+        let printed = record["client"]["program"]["stdout"]["head"].as_str().expect("an output");
+        assert!(printed.contains("data cannot be written"), "{printed}");
+    }
+}
+
 #[test]
 fn what_is_not_there_is_told_before_a_guest_boots() {
     let workshop = scripts("7");

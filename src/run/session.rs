@@ -66,11 +66,11 @@ impl Session<'_> {
         let consoles = self.writer.dir().path().join("guest");
         let store = &self.request.store;
         let packed = pack(placement, &self.request.plan.cells, &mut |note| (self.tell)(Progress::Note(note)));
-        let mut belongings = match packed {
+        let belongings = match packed {
             Ok(belongings) => belongings,
             Err(error) => return self.give_up(placement, &error, &runs),
         };
-        let runs = self.refuse(placement, std::mem::take(&mut belongings.refused), runs)?;
+        let runs = self.refuse(placement, &belongings.refused, runs)?;
         if runs.is_empty() {
             return Ok(());
         }
@@ -197,7 +197,7 @@ impl Session<'_> {
     fn refuse(
         &mut self,
         placement: &Placement,
-        refused: HashMap<usize, String>,
+        refused: &HashMap<usize, String>,
         runs: Vec<Run>,
     ) -> Result<Vec<Run>, RunError> {
         let (skipped, left): (Vec<Run>, Vec<Run>) = runs.into_iter().partition(|run| refused.contains_key(&run.cell));

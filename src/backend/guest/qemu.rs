@@ -285,3 +285,17 @@ impl Drop for Process {
         let _ = self.child.wait();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::memory_mib;
+
+    #[test]
+    fn memory_grows_with_what_comes_along_in_steps() {
+        for (mib, memory) in [(0, 1024), (30, 1024), (64, 1024), (65, 1280), (192, 1280), (193, 1536), (320, 1536)] {
+            assert_eq!(memory_mib(mib << 20), memory, "{mib} MiB");
+        }
+        // Twice what is there, and as much as a guest without anything.
+        assert!(u64::from(memory_mib(256 << 20)) >= 2 * (256 - 64) + 1024);
+    }
+}
