@@ -129,8 +129,9 @@ mod tests {
     #[test]
     fn a_flood_is_kept_at_both_ends() {
         let mut capture = Capture::default();
-        let flood: Vec<u8> =
-            (0..5 * KEPT).map(|at| if at % 64 == 63 { b'\n' } else { b'a' + (at / KEPT) as u8 }).collect();
+        let flood: Vec<u8> = (0..5 * KEPT)
+            .map(|at| if at % 64 == 63 { b'\n' } else { b'a' + u8::try_from(at / KEPT).expect("five") })
+            .collect();
         let mut rest = flood.as_slice();
         while !capture.is_over() {
             capture.read(&mut rest).expect("reads");
