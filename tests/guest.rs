@@ -177,7 +177,7 @@ fn a_file_that_is_no_kernel_is_a_reason_not_a_crash() {
     }
 }
 
-/// Buffers around the guest's limit: that of the host may be anything, and that of kernels differs (212992 before 7.x).
+/// C03: buffers around the guest's limit: that of the host may be anything, and that of kernels differs (212992 before 7.x).
 #[test]
 fn requests_beyond_the_limit_are_clamped_and_said_so() {
     let workshop = Workshop::new(

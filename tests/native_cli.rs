@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{PROGRAM, Ran, Workshop, records, repeats, root_or_skip};
+use serde_json::Value;
 
 /// The user `nobody` of every distribution.
 const NOBODY: u32 = 65534;
@@ -115,12 +116,8 @@ fn ctrl_c_ends_a_run_with_130_and_says_how_to_go_on() {
     );
 }
 
-#[test]
-fn an_ordinary_user_measures_natively() {
-    if !root_or_skip("an_ordinary_user_measures_natively, which becomes `nobody`,") {
-        return;
-    }
-    let workshop = Workshop::new(SHORT);
+/// Runs the sweep of a workshop as the user `nobody`. `None` where the host refuses it namespaces.
+fn run_as_nobody(workshop: &Workshop) -> Option<Ran> {
     // Where the user may go: the build folder may be closed to it.
     let program = workshop.path().join("sweep");
     std::fs::copy(PROGRAM, &program).expect("copied");
@@ -142,8 +139,18 @@ fn an_ordinary_user_measures_natively() {
         // C41: where the host refuses, the sysctl and the way out are named.
         assert!(ran.err.contains("sysctl") || ran.err.contains("root"), "{}", ran.err);
         eprintln!("SKIPPED: this host refuses user namespaces to ordinary users");
+        return None;
+    }
+    Some(ran)
+}
+
+#[test]
+fn an_ordinary_user_measures_natively() {
+    if !root_or_skip("an_ordinary_user_measures_natively, which becomes `nobody`,") {
         return;
     }
+    let workshop = Workshop::new(SHORT);
+    let Some(ran) = run_as_nobody(&workshop) else { return };
     ran.expect(0);
     let all = records(&workshop.path().join("results/latest"));
     assert_eq!(all.len(), 8);
@@ -156,6 +163,27 @@ fn an_ordinary_user_measures_natively() {
             }
         }
     }
+}
+
+/// C06: in a user namespace `SO_RCVBUFFORCE` is refused (EPERM), also to the root of that namespace. The cell is skipped with the reason, and
+/// those beside it are measured (crun#598, quic-go#3795). Allowed it is in `tests/sockets/options.rs`.
+#[test]
+fn a_forced_buffer_is_skipped_in_a_user_namespace() {
+    if !root_or_skip("a_forced_buffer_is_skipped_in_a_user_namespace, which becomes `nobody`,") {
+        return;
+    }
+    let workshop = Workshop::new(
+        "name = \"force\"\n[run]\nrepeat = 1\n[kernel]\nimage = \"host\"\n[axes]\n\"socket.client.rcvbuf_force\" = [\"default\", \"16MiB\"]\n",
+    );
+    let Some(ran) = run_as_nobody(&workshop) else { return };
+    ran.expect(0);
+    let all = records(&workshop.path().join("results/latest"));
+    let (forced, usual): (Vec<_>, Vec<_>) =
+        all.iter().partition(|record| record["axes"]["socket.client.rcvbuf_force"] != "default");
+    assert_eq!((forced.len(), usual.len(), &usual[0]["outcome"]), (1, 1, &Value::from("measured")));
+    assert_eq!(forced[0]["outcome"], "skipped", "{}", forced[0]);
+    let reason = forced[0]["reason"].as_str().expect("a reason");
+    assert!(reason.contains("SO_RCVBUFFORCE") && reason.contains("os error 1)"), "{reason}");
 }
 
 #[test]
@@ -230,7 +258,7 @@ fn a_missing_protocol_is_skipped_natively_with_what_to_do() {
 fn doctor_tells_what_to_do_about_each_no() {
     let workshop = Workshop::new("");
     let ran = workshop.run(&["doctor", "--json"]).expect(0);
-    let findings: Vec<serde_json::Value> = serde_json::from_str(&ran.out).expect("JSON");
+    let findings: Vec<Value> = serde_json::from_str(&ran.out).expect("JSON");
     assert!(findings.len() >= 10);
     for finding in findings {
         assert_eq!(finding["works"] == false, finding["remedy"].is_string(), "{finding}");

@@ -193,7 +193,7 @@ nodelay = [true]
         assert_eq!(rest[0], format!("xtrue {gone} {scratch}"));
         assert!(scratch.contains("sweep-") && !Path::new(scratch).exists(), "removed: {scratch}");
         assert!(rest.contains(&"lo") && rest.len() <= 6, "/sys is its namespace's: {rest:?}");
-        assert_eq!(program["command"][0], json!(path.display().to_string()));
+        assert_eq!(program["command"][0], json!(workshop.path().join("./show").display().to_string()));
     }
 }
 

@@ -58,9 +58,9 @@ fn a_rate_bounds_the_goodput_in_its_direction() {
     let limited = [("link.client.rate", "50Mbit/s"), ("link.client.limit_bytes", "200000")];
     let Some(up) = measured_unless_absent("tbf", &[&STREAM[..], &limited].concat()) else { return };
     let goodput = up.goodput_bps.expect("a goodput");
-    // 1448 bytes of a frame of 1514 are the application's.
-    // How far below depends on how busy this machine is.
-    assert!((5_000_000..=48_500_000).contains(&goodput), "{goodput}");
+    // 1448 bytes of a frame of 1514 are the application's: 47.8 Mbit/s. How far below, or by how much a reader that got to run late reads
+    // more in less time, depends on how busy this machine is; without the rate it would be gigabits.
+    assert!((5_000_000..=75_000_000).contains(&goodput), "{goodput}");
     let link = up.link.expect("a link");
     let [queue] = link.client.queues.as_slice() else { panic!("one queue: {link:?}") };
     assert_eq!(queue.kind, "tbf");
@@ -164,6 +164,22 @@ fn offloads_are_turned_off_and_on_at_the_end_that_is_named() {
     let link = measured.link.expect("a link");
     assert_eq!(link.server.tx_checksum.given, Some(false));
     assert_eq!(link.client.tx_checksum.given, Some(true), "the kernel's own");
+    for on in ["false", "true"] {
+        let link = self::measured(&[("link.client.rx_checksum", on)]).link.expect("a link");
+        assert_eq!(link.client.rx_checksum.given, Some(on == "true"));
+        assert_eq!(link.server.rx_checksum.asked, None);
+    }
+}
+
+#[test]
+fn an_mtu_is_that_of_both_devices_and_decides_the_segments() {
+    for (mtu, mss) in [(1000, 948), (9000, 8948)] {
+        let measured = measured(&[("link.mtu", mtu.to_string().as_str())]);
+        let link = measured.link.expect("a link");
+        assert_eq!((link.client.mtu, link.server.mtu), (Some(mtu), Some(mtu)));
+        let tcp = measured.client.evidence.and_then(|evidence| evidence.tcp).expect("what TCP knows");
+        assert_eq!(tcp.mss_bytes, Some(mss), "less 40 bytes of headers and 12 of time stamps");
+    }
 }
 
 #[test]
@@ -184,6 +200,8 @@ fn loopback_has_one_queue_for_both() {
     assert_eq!(link.client.mtu, Some(65536));
 }
 
+/// C14: `tcp_rmem` is the namespace's, and what was not set there is read back too: whether a new one copies the host's differs by kernel
+/// (moby#30778, kubernetes#125234). `rmem_max` is not, and is never written: the test below.
 #[test]
 fn a_sysctl_of_the_namespace_takes_effect_there_and_nowhere_else() {
     let before = fs::read_to_string("/proc/sys/net/ipv4/tcp_rmem").expect("a sysctl");
@@ -239,6 +257,12 @@ fn threads_stay_where_they_are_put() {
     assert_eq!(facts.server.processors.len(), here.len(), "the scheduler decides there");
     assert_eq!(measured(&[]).placement, None, "nothing was asked");
 
+    // The other end, which may wait for this one by then, does not wait for the deadline.
+    let begun = std::time::Instant::now();
+    for _ in 0..10 {
+        assert_eq!(measure(&[("placement.client_cpu", "1023")]).outcome, Outcome::Skipped);
+    }
+    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
     let nowhere = measure(&[("placement.server_cpu", "1023")]);
     assert_eq!(nowhere.outcome, Outcome::Skipped);
     let reason = nowhere.reason.expect("a reason");

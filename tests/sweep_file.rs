@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use regex::Regex;
@@ -282,4 +283,28 @@ fn the_schema_takes_what_the_program_takes() {
             assert_eq!(refused(&root, schema, &json, path).is_none(), taken, "{path} and {sample:?}");
         }
     }
+}
+
+/// Each key is named in a test that measures cells on a kernel. What that test then looks at is for whoever reads it: this keeps a new key
+/// from being forgotten, and no more.
+#[test]
+fn every_key_is_named_in_a_test_that_measures() {
+    let mut sources = String::new();
+    for folder in ["tests", "tests/sockets", "tests/virtual_cells"] {
+        for entry in std::fs::read_dir(path(folder)).expect("a folder") {
+            let file = entry.expect("an entry").path();
+            let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let measures =
+                folder != "tests" || ["native", "virtual", "guest"].iter().any(|start| name.starts_with(start));
+            if measures && file.extension().is_some_and(|extension| extension == "rs") {
+                sources += &std::fs::read_to_string(&file).expect("a source");
+            }
+        }
+    }
+    // Lines of a sweep file stand in texts, where a line ends with the two characters of an escape.
+    let sources = sources.replace("\\n", " ");
+    let words: BTreeSet<&str> = sources.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+    let keys = KEYS.iter().copied().flatten().filter_map(|key| key.path.rsplit('.').next());
+    let missing: BTreeSet<&str> = keys.filter(|name| !words.contains(name)).collect();
+    assert!(missing.is_empty(), "no test that measures names {missing:?}");
 }

@@ -24,6 +24,12 @@ pub(super) struct CompareArgs {
     /// may differ, and the kernel too.
     #[arg(long = "match", value_name = "HOW", default_value = "id", value_parser = super::gate::matching)]
     matching: Matching,
+    /// The least change of a median that counts as a difference: 5%. Two kernels in virtual time differ everywhere by a little.
+    #[arg(long, value_name = "PERCENT", value_parser = super::gate::percent, default_value = "0%")]
+    least: super::gate::Percent,
+    /// Show only the cells that differ.
+    #[arg(long)]
+    changed: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -32,11 +38,11 @@ pub(super) struct CompareArgs {
 pub(super) fn compare(arguments: &CompareArgs) -> Result<Exit, Exit> {
     let (first, _) = load(&arguments.first).map_err(|error| complain(&error))?;
     let (second, _) = load(&arguments.second).map_err(|error| complain(&error))?;
-    let comparison = Comparison::new(&first, &second, arguments.metric, arguments.matching);
+    let comparison = Comparison::new(&first, &second, arguments.metric, arguments.matching, arguments.least.0);
     let comparison = comparison.map_err(|error| complain(&error))?;
     if arguments.json {
         return print_json(&comparison);
     }
-    print(&comparison_text(&comparison, width()));
+    print(&comparison_text(&comparison, arguments.changed, width()));
     Ok(Exit::Done)
 }

@@ -65,9 +65,9 @@ pub(super) struct GateArgs {
 
 /// A share that was typed in percent.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Percent(f64);
+pub(super) struct Percent(pub(super) f64);
 
-fn percent(text: &str) -> Result<Percent, String> {
+pub(super) fn percent(text: &str) -> Result<Percent, String> {
     let number = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     number.filter(|number| number.is_finite() && *number >= 0.0).map(|number| Percent(number / 100.0)).ok_or_else(
         || format!("`{text}` is not a share in percent: write {}%, or 0.1%", DEFAULT_MAX_REGRESSION * 100.0),

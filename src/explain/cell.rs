@@ -62,4 +62,6 @@ pub fn explain(repeats: &[&Record], sysctls: &BTreeMap<String, String>) -> CellF
 }
 
 #[cfg(test)]
+mod evidence_tests;
+#[cfg(test)]
 mod tests;

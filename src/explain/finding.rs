@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::view::View;
-use super::{buffers, limits, losses, timers};
+use super::{buffers, limits, losses, packets, queues, timers};
 
 /// How much a finding says about the figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -55,21 +55,35 @@ pub const RULES: &[Rule] = &[
     timers::TCP_RETRANSMISSION_TIMEOUT,
     timers::DELAYED_SACK_WITH_NAGLE,
     timers::DELAYED_ACK_WITH_NAGLE,
+    losses::BURST_BEYOND_THE_WINDOW,
     losses::UDP_RECEIVE_DROPS,
     losses::SOCKET_QUEUE_DROPS,
+    losses::PROCESSOR_BACKLOG_DROPS,
+    buffers::WAITS_IN_THE_SEND_BUFFER,
+    queues::NETEM_LIMIT,
     limits::LINK_LIMITED,
     limits::CPU_BOUND,
+    limits::APPLICATION_LIMITED,
     limits::RECEIVER_LIMITED,
     limits::SEND_BUFFER_LIMITED,
     limits::CONGESTION_LIMITED,
     limits::WINDOW_SCALE_TOO_SMALL,
-    losses::QUEUE_DROPS,
+    queues::STANDING_QUEUE,
+    queues::QUEUE_DROPS,
+    queues::REORDERED,
+    queues::LOST_TOGETHER,
     losses::RETRANSMISSIONS,
     losses::FELL_BACK,
     limits::ZERO_WINDOW,
+    packets::FRAGMENTED,
+    packets::BUNDLED,
+    timers::JIFFY_BOUND,
     buffers::RAISED_TO_THE_MINIMUM,
     buffers::CLAMPED,
     buffers::AUTOTUNED,
+    buffers::AUTOTUNING_OFF,
+    buffers::LARGER_THAN_USED,
+    buffers::BEYOND_THE_SIZE,
 ];
 
 impl Rule {

@@ -1,8 +1,8 @@
 //! Rules about what bounds the throughput of a stream.
 
 use super::finding::{Rule, Severity};
-use super::view::{View, at_least, count, share};
-use crate::measurement::{End, TcpFacts};
+use super::view::{View, at_least, count, number, rate, share};
+use crate::measurement::{End, Interface, QueueFacts, TcpFacts};
 use crate::units::{BitRate, Bytes, Span};
 
 /// From what share of the time on something counts as the limit, in per cent.
@@ -43,33 +43,59 @@ pub(super) const CPU_BOUND: Rule = Rule {
     },
 };
 
+/// The device that an end sends through, and the first of its queues that was set to a rate.
+fn bottleneck<'a>(view: &View<'a>, end: &str) -> Option<(&'a Interface, &'a QueueFacts, BitRate)> {
+    let (_, device) = view.devices().into_iter().find(|(name, _)| *name == end)?;
+    device.queues.iter().find_map(|queue| Some((device, queue, rate(queue)?)))
+}
+
 /// What the link can carry of a TCP stream's own bytes, in bits per second, by the rate of the sender's queue as the kernel has it.
 fn most_of_link(view: &View<'_>) -> Option<(BitRate, u64)> {
     let (name, _, tcp) = view.first_tcp_sender()?;
-    let link = view.measurement().link.as_ref()?;
-    let device = if name == "client" { &link.client } else { &link.server };
-    let given = |what: &str| device.queues.iter().find_map(|queue| queue.given.get(what));
-    let rate: BitRate = given("rate")?.parse().ok()?;
-    let overhead: u64 = given("overhead").and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
+    let (device, queue, rate) = bottleneck(view, name)?;
     // A frame of Ethernet has 14 bytes beside the packet.
-    let frame = u64::from(device.mtu?) + 14 + overhead;
+    let frame = u64::from(device.mtu?) + 14 + number(queue, "overhead").unwrap_or(0);
     let most = u128::from(rate.0) * u128::from(tcp.mss_bytes?) / u128::from(frame);
     Some((rate, u64::try_from(most).ok()?))
+}
+
+/// A stream of another protocol fills a queue if the queue's own count of bytes says so.
+fn by_count(view: &View<'_>) -> Option<String> {
+    let took = view.silences().map_or(view.measurement().elapsed_ns?, |silences| silences.watched_ns);
+    let full = |(name, _): &(&'static str, &Interface)| {
+        let (_, queue, rate) = bottleneck(view, name)?;
+        let sent = u64::try_from(u128::from(queue.bytes) * 8_000_000_000 / u128::from(took.max(1))).ok()?;
+        at_least(sent, 95, rate.0).then(|| {
+            format!("the {name}'s {} passed on {} of {rate} ({})", queue.kind, BitRate(sent), share(sent, rate.0))
+        })
+    };
+    view.devices().iter().find_map(full)
 }
 
 pub(super) const LINK_LIMITED: Rule = Rule {
     name: "link-limited",
     severity: Severity::Limit,
     about: "The goodput of a TCP stream is at least 95 % of what the rate of the sender's queue, as read back, leaves for data: the rate times \
-        the segment's data over the frame (MTU and 14 bytes of Ethernet). Where it fires no other limit is told.",
+        the segment's data over the frame (MTU and 14 bytes of Ethernet). Of another protocol's stream: a queue passed on 95 % of its rate, by its own \
+        count of bytes. Where it fires no other limit is told.",
     advice: "nothing at the sockets: the link is full; a smaller buffer may shorten the queue before it",
     source: "RTM_GETQDISC; tbf_segment and netem's rate, net/sched",
     look: |view| {
         if !view.is_stream() {
             return None;
         }
+        if view.first_tcp_sender().is_none() {
+            return by_count(view);
+        }
         let (rate, most) = most_of_link(view)?;
         let goodput = view.measurement().goodput_bps?;
+        if at_least(goodput.saturating_mul(10), 995, most) {
+            return Some(format!(
+                "{}: all that a link of {rate} leaves for data ({})",
+                BitRate(goodput),
+                BitRate(most)
+            ));
+        }
         at_least(goodput, 95, most).then(|| {
             format!(
                 "{} of the {} that a link of {rate} leaves for data ({})",
@@ -82,7 +108,7 @@ pub(super) const LINK_LIMITED: Rule = Rule {
 };
 
 /// Whether the link is full, so that whatever else the sender waited for was the link.
-fn is_full(view: &View<'_>) -> bool {
+pub(super) fn is_full(view: &View<'_>) -> bool {
     (LINK_LIMITED.look)(view).is_some()
 }
 
@@ -95,35 +121,86 @@ fn held_up(view: &View<'_>, by: impl Fn(&TcpFacts) -> Option<u64>) -> Option<(u6
     Some((by(tcp)?, tcp.busy_ns.filter(|&busy| busy > 0)?))
 }
 
+/// Whether a TCP receiver's application left its buffer full: the window closed altogether, and at half of the looks at least half of the buffer
+/// lay unread. How often it closed, and at how many of how many looks.
+fn unread(view: &View<'_>) -> Option<(&'static str, u64, usize, usize)> {
+    let (name, receiver) = view.tcp_receiver()?;
+    let closed = view.counter("TcpExtTCPToZeroWindowAdv").filter(|&closed| closed > 0)?;
+    let samples = receiver.samples.as_ref()?;
+    let (sizes, used) = (samples.rcvbuf_bytes.as_ref()?, samples.rcvbuf_used_bytes.as_ref()?);
+    let half_full = sizes.iter().zip(used).filter(|(size, used)| 2 * **used >= **size).count();
+    (2 * half_full >= samples.len()).then_some((name, closed, half_full, samples.len()))
+}
+
 pub(super) const RECEIVER_LIMITED: Rule = Rule {
     name: "receiver-limited",
     severity: Severity::Limit,
     about: "The sender of a TCP stream waited for the peer's window for at least 20 % of the time in which it had something to send \
-        (tcpi_rwnd_limited over tcpi_busy_time).",
-    advice: "a larger receive buffer at the receiver, or none asked for so that the kernel grows it; or a reader that reads faster",
+        (tcpi_rwnd_limited over tcpi_busy_time), and not because the receiver's application left its buffer full (application-limited).",
+    advice: "a larger receive buffer at the receiver, or none asked for so that the kernel grows it",
     source: "tcp_chrono_start, TCP_CHRONO_RWND_LIMITED, net/ipv4/tcp_output.c",
     look: |view| {
         let (waited, busy) = held_up(view, |tcp| tcp.rwnd_limited_ns)?;
-        if !at_least(waited, LIMITS, busy) {
+        if !at_least(waited, LIMITS, busy) || unread(view).is_some() {
             return None;
         }
-        let (name, receiver) = view.tcp_receiver()?;
-        let fixed = match (receiver.rcvbuf.asked, receiver.rcvbuf.end) {
-            (Some(asked), Some(size)) => {
-                format!(
-                    "; the {name}'s receive buffer of {} was asked for ({}), so the kernel did not grow it",
-                    Bytes(size),
-                    Bytes(asked)
-                )
-            }
-            _ => String::new(),
-        };
+        let size = view.tcp_receiver().and_then(|(name, end)| Some((name, end.rcvbuf.end?)));
+        let size =
+            size.map_or_else(String::new, |(name, size)| format!(" of the {name}, whose buffer is {}", Bytes(size)));
         Some(format!(
-            "the sender waited for the receiver's window for {} of the {} that it had data to send ({}){fixed}",
+            "the sender waited for the receive window{size}, for {} of the {} that it had data to send ({})",
             Span(waited),
             Span(busy),
             share(waited, busy)
         ))
+    },
+};
+
+/// The shortest stream of which it is said, in nanoseconds.
+const LONG_ENOUGH: u64 = 200_000_000;
+
+/// From what share of the time on a connection without anything to send counts as waiting for its application, in per cent.
+const IDLE: u64 = 20;
+
+pub(super) const APPLICATION_LIMITED: Rule = Rule {
+    name: "application-limited",
+    severity: Severity::Limit,
+    about: "For at least 20 % of a TCP stream's time, of 200 ms at least, nothing was to be sent and all was acknowledged (tcpi_busy_time), and no \
+        processor was the limit (cpu-bound). Or the sender waited for the \
+        peer's window for as much of the time as receiver-limited asks for, the window closed altogether (TcpExtTCPToZeroWindowAdv), and at half of \
+        the looks at least half of the receive buffer lay unread.",
+    advice: "look at the program, not at the sockets: it writes, or reads, less than the connection would carry; larger chunks or reads",
+    source: "tcp_chrono_start, TCP_CHRONO_BUSY, net/ipv4/tcp_output.c; tcp_select_window; SO_MEMINFO",
+    look: |view| {
+        if let Some((waited, busy)) = held_up(view, |tcp| tcp.rwnd_limited_ns)
+            && at_least(waited, LIMITS, busy)
+            && let Some((name, closed, full, looks)) = unread(view)
+        {
+            return Some(format!(
+                "the {name}'s program did not read as fast as data came: its window closed {}, at {full} of {looks} looks half of its receive \
+                 buffer or more lay unread, and the sender waited for {} of {} ({})",
+                count(closed, "time", "times"),
+                Span(waited),
+                Span(busy),
+                share(waited, busy)
+            ));
+        }
+        let (name, _, tcp) = view.tcp_sender().filter(|_| view.is_stream() && !is_full(view))?;
+        let watched = view.silences()?.watched_ns;
+        // The kernel counts in ticks, and a writer without a processor is no other limit than that.
+        if watched < LONG_ENOUGH || (CPU_BOUND.look)(view).is_some() {
+            return None;
+        }
+        // Of the time from the first send to the last arrival, the last one is acknowledged half a round trip later.
+        let idle = watched.checked_sub(tcp.busy_ns?)?.checked_sub(tcp.min_rtt_ns?)?;
+        at_least(idle, IDLE, watched).then(|| {
+            format!(
+                "the {name}'s program did not write as fast as data could leave: for {} of {} ({}) nothing was to be sent and all was acknowledged",
+                Span(idle),
+                Span(watched),
+                share(idle, watched)
+            )
+        })
     },
 };
 
@@ -203,11 +280,29 @@ pub(super) const WINDOW_SCALE_TOO_SMALL: Rule = Rule {
 pub(super) const ZERO_WINDOW: Rule = Rule {
     name: "zero-window",
     severity: Severity::Note,
-    about: "TcpExtTCPToZeroWindowAdv moved: a receiver closed its window altogether, since its buffer was full.",
+    about: "TcpExtTCPToZeroWindowAdv moved: a receiver closed its window altogether, since its buffer was full. Over SCTP: the peer's window was \
+        0 bytes when the client looked at it in a silence (SCTP_STATUS). Not told where the link is full all the same.",
     advice: "a larger receive buffer, or a reader that reads faster",
-    source: "RFC 9293, section 3.8.6.1; tcp_select_window, net/ipv4/tcp_output.c",
+    source: "RFC 9293, section 3.8.6.1; tcp_select_window, net/ipv4/tcp_output.c; RFC 9260, section 6.1, A; sstat_rwnd, net/sctp/socket.c",
     look: |view| {
-        let closed = view.counter("TcpExtTCPToZeroWindowAdv").filter(|&closed| closed > 0)?;
-        Some(format!("a receiver closed its window {}, its buffer being full", count(closed, "time", "times")))
+        if is_full(view) {
+            return None;
+        }
+        if let Some(closed) = view.counter("TcpExtTCPToZeroWindowAdv").filter(|&closed| closed > 0) {
+            let probes = view.counter("TcpExtTCPWinProbe").filter(|&probes| probes > 0);
+            let probes = probes.map_or_else(String::new, |probes| {
+                format!("; {} whether it was open again", count(probes, "probe asked", "probes asked"))
+            });
+            return Some(format!(
+                "a receiver closed its window {}, its buffer being full{probes}",
+                count(closed, "time", "times")
+            ));
+        }
+        let silences = view.silences()?;
+        let (closed, looks) = (silences.closed.filter(|&closed| closed > 0)?, silences.looks?);
+        Some(format!(
+            "while nothing arrived the server's window was closed (0 bytes) at {closed} of {}",
+            count(looks, "look", "looks")
+        ))
     },
 };

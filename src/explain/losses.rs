@@ -1,7 +1,9 @@
 //! Rules about what was lost on the way and what had to be sent again.
 
 use super::finding::{Rule, Severity};
-use super::view::{count, share};
+use super::view::{View, at_least, count, share};
+use crate::measurement::Association;
+use crate::units::{Bytes, Span};
 
 pub(super) const UDP_RECEIVE_DROPS: Rule = Rule {
     name: "udp-receive-drops",
@@ -24,17 +26,103 @@ pub(super) const SOCKET_QUEUE_DROPS: Rule = Rule {
     advice: "a larger receive buffer at the end that receives",
     source: "tcp_add_backlog (net/ipv4/tcp_ipv4.c), tcp_prune_queue and tcp_data_queue (net/ipv4/tcp_input.c)",
     look: |view| {
-        let names = ["TcpExtTCPBacklogDrop", "TcpExtTCPRcvQDrop", "TcpExtTCPOFODrop", "TcpExtRcvPruned"];
-        let moved: Vec<String> = names
-            .into_iter()
-            .filter_map(|name| Some((name, view.counter(name).filter(|&moved| moved > 0)?)))
-            .map(|(name, moved)| format!("{name} {moved}"))
-            .collect();
+        let moved: Vec<String> = [
+            ("TcpExtTCPBacklogDrop", "the backlog was full"),
+            ("TcpExtTCPRcvQDrop", "the receive queue was full"),
+            ("TcpExtTCPOFODrop", "the queue of what came out of order was full"),
+            ("TcpExtRcvPruned", "pruning made no room"),
+        ]
+        .into_iter()
+        .filter_map(|(name, why)| Some((name, why, view.counter(name).filter(|&moved| moved > 0)?)))
+        .map(|(name, why, moved)| format!("{} {why} ({name})", count(moved, "time", "times")))
+        .collect();
         (!moved.is_empty()).then(|| {
-            format!("segments that had arrived were dropped for want of room in the socket ({})", moved.join(", "))
+            format!("segments that had arrived were dropped for want of room in the socket: {}", moved.join(", "))
         })
     },
 };
+
+pub(super) const PROCESSOR_BACKLOG_DROPS: Rule = Rule {
+    name: "processor-backlog-drops",
+    severity: Severity::Stall,
+    about: "Devices of the repeat's namespaces dropped packets that they had received (DevRxDrops) and a processor's backlog was full meanwhile \
+        (softnet_stat, the whole machine's).",
+    advice: "a larger net.core.netdev_max_backlog, or less at once",
+    source: "enqueue_to_backlog, net/core/dev.c",
+    look: |view| {
+        let machine = view.measurement().client.evidence.as_ref()?.softnet_drops?;
+        let dropped = view.counter("DevRxDrops")?.min(machine);
+        (dropped > 0).then(|| {
+            format!(
+                "{} found the backlog of its processor full (net.core.netdev_max_backlog)",
+                count(dropped, "packet had arrived and", "packets had arrived and each")
+            )
+        })
+    },
+};
+
+/// Data chunks that arrived at an end, were neither sent twice by mistake nor kept, and so found no room: those that the association counted
+/// beyond what the other end has sent for the first time, and those that the kernel says were discarded.
+pub(super) fn thrown_away(end: &Association, other: &Association) -> Option<(u64, u64)> {
+    let arrived = end.ordered_chunks_in? + end.unordered_chunks_in?;
+    let sent = other.ordered_chunks_out? + other.unordered_chunks_out?;
+    Some((arrived, arrived.saturating_sub(sent)))
+}
+
+pub(super) const BURST_BEYOND_THE_WINDOW: Rule = Rule {
+    name: "burst-beyond-the-window",
+    severity: Severity::Stall,
+    about: "More was sent at once than the receive buffer had room for. Over SCTP: more data chunks arrived than the other end has sent for the first \
+        time (SCTP_GET_ASSOC_STATS), so that some were thrown away and sent again, or SctpInDataChunkDiscards moved beyond duplicates. Over TCP: the \
+        sender of an echo waited for the peer's window for at least 10 % of the time (tcpi_rwnd_limited).",
+    advice: "a larger receive buffer at the end that receives, or smaller bursts",
+    source: "RFC 9260, section 6.2; sctp_eat_data and sctp_ulpevent_make_rcvmsg, net/sctp; tcp_snd_wnd_test, net/ipv4/tcp_output.c",
+    look: |view| {
+        let ends = view.associations();
+        if ends.is_empty() { tcp_burst(view) } else { sctp_burst(view, &ends) }
+    },
+};
+
+fn sctp_burst(view: &View<'_>, ends: &[(&'static str, &Association, &Association)]) -> Option<String> {
+    let mut told: Vec<String> = Vec::new();
+    for &(name, end, other) in ends {
+        let (arrived, dropped) = thrown_away(end, other)?;
+        if dropped > 0 {
+            told.push(format!(
+                "of {arrived} data chunks that arrived at the {name} {dropped} found no room in its receive buffer"
+            ));
+        }
+    }
+    let duplicates: u64 = ends.iter().filter_map(|(_, end, _)| end.duplicate_chunks_in).sum();
+    let discarded = view.counter("SctpInDataChunkDiscards")?.saturating_sub(duplicates);
+    if discarded > 0 {
+        let dropped = count(discarded, "data chunk was", "data chunks were");
+        told.push(format!("{dropped} discarded for want of a receive window (SctpInDataChunkDiscards)"));
+    }
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+fn tcp_burst(view: &View<'_>) -> Option<String> {
+    view.measurement().chunk_latency_ns.as_ref()?;
+    let watched = view.silences()?.watched_ns;
+    let ends = view.ends();
+    let waited = |index: usize| {
+        let (name, end) = ends[index];
+        let waited = end.evidence.as_ref()?.tcp.as_ref()?.rwnd_limited_ns?;
+        let (other, receiver) = ends[1 - index];
+        at_least(waited, 10, watched).then(|| {
+            let size = receiver.rcvbuf.end.map_or_else(String::new, |size| format!(" (a buffer of {})", Bytes(size)));
+            format!(
+                "the {name} had more to send than the {other}'s window{size} let through, and waited for it for {} of {} ({})",
+                Span(waited),
+                Span(watched),
+                share(waited, watched)
+            )
+        })
+    };
+    let told: Vec<String> = (0..2).filter_map(waited).collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}
 
 pub(super) const RETRANSMISSIONS: Rule = Rule {
     name: "retransmissions",
@@ -50,36 +138,6 @@ pub(super) const RETRANSMISSIONS: Rule = Rule {
         }
         let fast = view.counter("SctpFastRetransmits").filter(|&fast| fast > 0)?;
         Some(format!("{} sent again by fast retransmit", count(fast, "SCTP chunk was", "SCTP chunks were")))
-    },
-};
-
-/// Shares of packets that a queue was told to lose.
-const LOSSES: [&str; 5] = ["loss", "loss_p", "loss_r", "loss_bad", "loss_good"];
-
-pub(super) const QUEUE_DROPS: Rule = Rule {
-    name: "link-queue-drops",
-    severity: Severity::Note,
-    about: "A queue of the link dropped packets, by its own counter, and was not told to lose any: it was full, or (codel and its like) kept \
-        short on purpose.",
-    advice: "a longer queue (`limit`), if loss is worse than waiting; a smaller send buffer or another congestion control, if waiting is",
-    source: "TCA_STATS2, gnet_stats_queue; qdisc_drop, include/net/sch_generic.h",
-    look: |view| {
-        let link = view.measurement().link.as_ref()?;
-        let told: Vec<String> = [("client", &link.client), ("server", &link.server)]
-            .into_iter()
-            .flat_map(|(name, device)| device.queues.iter().map(move |queue| (name, queue)))
-            .filter(|(_, queue)| queue.drops > 0 && !LOSSES.iter().any(|loss| queue.given.contains_key(*loss)))
-            .map(|(name, queue)| {
-                let all = queue.drops + queue.packets;
-                format!(
-                    "the {name}'s {} dropped {} of {all} packets ({})",
-                    queue.kind,
-                    queue.drops,
-                    share(queue.drops, all)
-                )
-            })
-            .collect();
-        (!told.is_empty()).then(|| told.join("; "))
     },
 };
 

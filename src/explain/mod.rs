@@ -6,13 +6,18 @@
 
 mod buffers;
 mod cell;
+mod common;
 mod finding;
+mod knee;
 mod limits;
 mod losses;
+mod packets;
+mod queues;
 mod sweep;
 mod timers;
 mod view;
 
 pub use cell::{CellFindings, explain};
 pub use finding::{Finding, RULES, Rule, Severity};
-pub use sweep::{Group, Knee, SweepExplanation, explain_run, explain_sweep};
+pub use knee::Knee;
+pub use sweep::{ClearFrom, Group, SweepExplanation, explain_run, explain_sweep};

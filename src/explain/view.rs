@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::measurement::{End, Evidence, Measurement, TcpFacts};
+use crate::measurement::{Association, End, Evidence, Interface, Measurement, QueueFacts, Reading, Silences, TcpFacts};
 use crate::record::Record;
-use crate::units::Span;
+use crate::units::{BitRate, Percent, Span};
 
 /// One repeat and the sysctls of the machine that ran it.
 #[derive(Clone, Copy, Debug)]
@@ -79,10 +79,74 @@ impl<'a> View<'a> {
         self.measurement().completion_ns.or(self.measurement().elapsed_ns).map(Span)
     }
 
-    /// A sysctl that is one number, in milliseconds.
+    /// A sysctl that is one number, in milliseconds: as the repeat had it, else as its machine has it.
     pub(super) fn milliseconds(&self, sysctl: &str) -> Option<Span> {
-        let number: u64 = self.sysctls.get(sysctl)?.parse().ok()?;
+        let own = self.measurement().sysctls.get(sysctl).and_then(|facts| facts.given.as_ref());
+        let number: u64 = own.or_else(|| self.sysctls.get(sysctl))?.parse().ok()?;
         Some(Span(number * 1_000_000))
+    }
+
+    /// A time that a sysctl decides unless a socket option does, at each end and each once, with the name of what decided it.
+    pub(super) fn times(&self, option: &'static str, sysctl: &'static str) -> Vec<(Span, &'static str)> {
+        let mut found: Vec<(Span, &'static str)> = Vec::new();
+        for (_, end) in self.ends() {
+            let own = end.options.get(option).and_then(|reading| match reading.given.as_ref()? {
+                Reading::Word(word) => word.parse().ok(),
+                Reading::Switch(_) | Reading::Number(_) => None,
+            });
+            let one = own.map(|time| (time, option)).or_else(|| Some((self.milliseconds(sysctl)?, sysctl)));
+            found.extend(one.filter(|one| !found.contains(one)));
+        }
+        found
+    }
+
+    /// Times without an arrival at the end that received. `None` where they were not watched, and of several connections, which do not wait
+    /// for each other.
+    pub(super) fn silences(&self) -> Option<&'a Silences> {
+        if self.connections() > 1 {
+            return None;
+        }
+        self.evidence().find_map(|evidence| evidence.silences.as_ref())
+    }
+
+    /// How long a packet and its answer take at least: the smallest round trip that TCP saw, else what both queues delay by as they were read back.
+    pub(super) fn path(&self) -> Span {
+        let tcp = self.evidence().filter_map(|evidence| evidence.tcp.as_ref()?.min_rtt_ns).min();
+        Span(tcp.unwrap_or_else(|| {
+            self.devices().iter().flat_map(|(_, device)| &device.queues).filter_map(|queue| span(queue, "delay")).sum()
+        }))
+    }
+
+    /// Segments that both ends of a TCP connection sent again.
+    pub(super) fn sent_again(&self) -> Option<u64> {
+        let ends = self.ends().map(|(_, end)| end.evidence.as_ref()?.tcp.as_ref()?.retransmits);
+        ends.into_iter().sum()
+    }
+
+    /// The devices of both ends, with the names of the ends.
+    pub(super) fn devices(&self) -> Vec<(&'static str, &'a Interface)> {
+        let link = self.measurement().link.as_ref();
+        link.map_or_else(Vec::new, |link| vec![("client", &link.client), ("server", &link.server)])
+    }
+
+    /// Both ends' associations, each with the name of its end and the other's association. Of several connections, none.
+    pub(super) fn associations(&self) -> Vec<(&'static str, &'a Association, &'a Association)> {
+        let [(client, one), (server, other)] = self.ends();
+        match (self.connections(), &one.association, &other.association) {
+            (1, Some(one), Some(other)) => vec![(client, one, other), (server, other, one)],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The bulk transfers of the repeat: the stream, or the one that ran beside an echo. Client's end first.
+    pub(super) fn transfers(&self) -> Vec<[(&'static str, &'a End); 2]> {
+        let beside = self.measurement().beside.as_ref();
+        let mut found: Vec<_> =
+            beside.map(|beside| [("client", &beside.client), ("server", &beside.server)]).into_iter().collect();
+        if self.is_stream() && self.connections() == 1 {
+            found.push(self.ends());
+        }
+        found
     }
 
     /// Whether Nagle's algorithm is on at either end, as the kernel said.
@@ -91,12 +155,35 @@ impl<'a> View<'a> {
     }
 }
 
+/// A span that a queue was set to, as read back.
+pub(super) fn span(queue: &QueueFacts, name: &str) -> Option<u64> {
+    queue.given.get(name)?.parse::<Span>().ok().map(|span| span.0)
+}
+
+/// The rate that a queue was set to, as read back.
+pub(super) fn rate(queue: &QueueFacts) -> Option<BitRate> {
+    queue.given.get("rate")?.parse().ok()
+}
+
+/// A number that a queue was set to, as read back.
+pub(super) fn number(queue: &QueueFacts, name: &str) -> Option<u64> {
+    queue.given.get(name)?.parse().ok()
+}
+
+/// Whether a queue was set to do that to a share of the packets, as read back.
+pub(super) fn has_share(queue: &QueueFacts, name: &str) -> bool {
+    queue.given.get(name).is_some_and(|share| share.parse() != Ok(Percent::default()))
+}
+
 /// A part of a whole in per cent, as a person reads it.
 pub(super) fn share(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "0 %".to_owned();
     }
     let tenths = u128::from(part) * 1000 / u128::from(whole);
+    if tenths == 0 && part > 0 {
+        return "less than 0.1 %".to_owned();
+    }
     if tenths >= 100 || tenths == 0 {
         format!("{} %", (tenths + 5) / 10)
     } else {

@@ -71,7 +71,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares two sides.
+    /// Compares two sides. A median that changed by no more than the share `least` of the first is no difference: 0.05 is 5 %. Two kernels
+    /// differ in virtual time in every cell, if only by some instructions.
     ///
     /// # Errors
     /// If no cell has the figures that are to be compared.
@@ -80,6 +81,7 @@ impl Comparison {
         second: &Baseline,
         metric: Option<Metric>,
         matching: Matching,
+        least: f64,
     ) -> Result<Self, GateError> {
         let metric = metric_of(metric, first, second)?;
         let matched = matched(first, second, matching);
@@ -108,14 +110,14 @@ impl Comparison {
         let corrected = benjamini_hochberg(&values);
         tested.into_iter().zip(corrected).for_each(|(cell, p)| cell.adjusted_p = Some(p));
         for cell in &mut cells {
-            cell.difference = cell.says(metric);
+            cell.difference = cell.says(metric, least);
         }
         Ok(Self { sweeps: [first.sweep.clone(), second.sweep.clone()], metric, differences, cells })
     }
 }
 
 impl Compared {
-    fn says(&self, metric: Metric) -> Difference {
+    fn says(&self, metric: Metric, least: f64) -> Difference {
         let (first, second) = match (&self.first, &self.second) {
             (Some(first), Some(second)) => (first, second),
             (Some(_), None) => return Difference::OnlyFirst,
@@ -126,7 +128,12 @@ impl Compared {
             std::cmp::Ordering::Equal => return Difference::None,
             order => order.is_gt(),
         };
-        let found = if self.exact { true } else { self.adjusted_p.is_some_and(|p| p <= LEVEL) };
+        #[expect(clippy::cast_precision_loss, reason = "measurements, which have no 16 digits")]
+        let small = before.abs_diff(after) as f64 <= least * before as f64;
+        let found = self.exact || self.adjusted_p.is_some_and(|p| p <= LEVEL);
+        if found && small {
+            return Difference::None;
+        }
         if found {
             return if more == (metric.worse() == Worse::Up) { Difference::Worse } else { Difference::Better };
         }
@@ -145,7 +152,7 @@ mod tests {
 
     fn of(clock: Clock, first: &[Vec<u64>], second: &[Vec<u64>], metric: Metric) -> Vec<Difference> {
         let (first, second) = (of_completions(clock, first), of_completions(clock, second));
-        let found = Comparison::new(&first, &second, Some(metric), Matching::Id).expect("compared");
+        let found = Comparison::new(&first, &second, Some(metric), Matching::Id, 0.0).expect("compared");
         found.cells.iter().map(|cell| cell.difference).collect()
     }
 
@@ -170,5 +177,14 @@ mod tests {
             of(Clock::Virtual, &[vec![1000], vec![5]], &[vec![999], vec![5]], Metric::Completion),
             [Difference::Better, Difference::None]
         );
+    }
+
+    #[test]
+    fn a_change_below_what_counts_is_no_difference() {
+        let first = of_completions(Clock::Virtual, &[vec![1000], vec![1000], vec![1000]]);
+        let second = of_completions(Clock::Virtual, &[vec![1050], vec![1051], vec![940]]);
+        let found = Comparison::new(&first, &second, Some(Metric::Completion), Matching::Id, 0.05).expect("compared");
+        let differences: Vec<_> = found.cells.iter().map(|cell| cell.difference).collect();
+        assert_eq!(differences, [Difference::None, Difference::Worse, Difference::Better]);
     }
 }

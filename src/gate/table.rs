@@ -40,13 +40,14 @@ pub fn judgement_text(judgement: &Judgement, all: bool, width: Option<u16>) -> S
     lines.join("\n") + "\n"
 }
 
-/// Two runs beside each other, for a terminal of that width in columns, or as wide as it gets where that is `None`.
-pub fn comparison_text(comparison: &Comparison, width: Option<u16>) -> String {
+/// Two runs beside each other, or only their cells that differ (`changed`), for a terminal of that width in columns, or as wide as it gets
+/// where that is `None`.
+pub fn comparison_text(comparison: &Comparison, changed: bool, width: Option<u16>) -> String {
     let [first, second] = &comparison.sweeps;
     let names = if first == second { first.clone() } else { format!("{first} and {second}") };
     let mut table = plain_table(width);
     table.set_header(header(["first", "second"], ["p (BH)", "the second is"]));
-    for cell in &comparison.cells {
+    for cell in comparison.cells.iter().filter(|cell| !changed || cell.difference != Found::None) {
         let mut row = vec![Cell::new(cell.axes.to_string())];
         row.extend(figures(comparison.metric, cell.first.as_ref(), cell.second.as_ref(), cell.ratio.as_ref()));
         row.push(figure(p_of(cell.test, cell.adjusted_p, cell.exact)));

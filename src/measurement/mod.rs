@@ -9,7 +9,7 @@ mod program;
 mod samples;
 
 pub use distribution::{Distribution, Recorder};
-pub use evidence::{Evidence, TcpFacts};
+pub use evidence::{Evidence, Silences, TcpFacts};
 pub use link::{Interface, LinkFacts, PlacementFacts, QueueFacts, Scheduled, SysctlFacts};
 pub use option::{Association, OptionReading, Reading, Zerocopy};
 pub use program::{Metric, Number, Output, ProgramFacts};

@@ -48,13 +48,16 @@ fn work_ns(settings: &Settings) -> u64 {
     let carried = |bytes: u64| bytes.saturating_mul(NS_PER_BYTE);
     match work.kind {
         // There and back.
-        Work::Echo => carried(work.burst_bytes_of_all()).saturating_mul(2).saturating_add(ECHO_NS),
+        Work::Echo => {
+            let bursts = carried(work.burst_bytes_of_all()).saturating_mul(2).saturating_add(ECHO_NS);
+            bursts.saturating_add(work.least().0)
+        }
+        Work::Stream => {
+            let bytes = if work.duration.is_none() { work.bytes } else { None };
+            carried(bytes.map_or(0, |bytes| bytes.0)).saturating_mul(work.connections.into()).max(work.least().0)
+        }
         // How long a program takes is not known before it has run.
         Work::Exec => EXEC_NS,
-        Work::Stream => match (work.stream_duration(), work.bytes) {
-            (Some(duration), _) => duration.0,
-            (None, bytes) => carried(bytes.map_or(0, |bytes| bytes.0)).saturating_mul(work.connections.into()),
-        },
     }
 }
 
@@ -81,6 +84,6 @@ mod tests {
             Estimate { expected: Span(3 * (SETUP_NS + 300_000_000)), at_most }
         );
         assert_eq!(estimate("bytes = \"1MB\"").expected, Span(3 * (SETUP_NS + 1_000_000)));
-        assert_eq!(estimate("duration = \"9s\"").expected, at_most, "never more than the timeout");
+        assert_eq!(estimate("bytes = \"9GB\"").expected, at_most, "never more than the timeout");
     }
 }

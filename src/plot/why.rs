@@ -41,7 +41,9 @@ pub(crate) fn of(run: Run<'_>, metric: Metric, stat: Stat) -> (Vec<Why>, Vec<Mar
             }
         }
     }
-    let of_metric = explained.knees.iter().filter(|knee| stat == Stat::Median && knee.metric == metric.name());
+    // Where an axis makes no difference there is no place to mark.
+    let bends = explained.knees.iter().filter(|knee| !knee.flat);
+    let of_metric = bends.filter(|knee| stat == Stat::Median && knee.metric == metric.name());
     for knee in of_metric {
         for (why, cell) in why.iter_mut().zip(cells) {
             if is_at(knee, cell) {

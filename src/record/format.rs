@@ -12,7 +12,8 @@ use crate::settings::{Axes, Clock};
 /// The format that this program writes. It reads this one and, on purpose, each older one.
 ///
 /// Fields that were added to format 1, which its older records lack: `client.samples` and `server.samples` of streams
-/// ([`crate::measurement::Samples`]).
+/// ([`crate::measurement::Samples`]), and of an end's `evidence` the silences, the most in its buffers, the tick and drops of the machine, and the
+/// windows of its TCP connection ([`crate::measurement::Evidence`]).
 pub const FORMAT: u32 = 1;
 
 /// One repeat of one cell: a line of `records.jsonl`.

@@ -1,9 +1,9 @@
 //! Why: findings as a person reads them, for one cell and for a whole sweep.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use crate::explain::{CellFindings, Group, Knee, Severity, SweepExplanation};
+use crate::explain::{CellFindings, ClearFrom, Group, Knee, Severity, SweepExplanation};
 use crate::record::Record;
 use crate::settings::{Value, find};
 use crate::stats::CellSummary;
@@ -75,13 +75,16 @@ pub fn explanation(cells: &[CellSummary], explained: &SweepExplanation) -> Strin
         let _ = writeln!(text, "\n{title}");
         for group in groups {
             let _ = writeln!(text, "  {}: {}", group.name, extent(group));
+            for ClearFrom { axis, value } in group.clear_from.iter().filter(|_| severity != Severity::Note) {
+                let _ = writeln!(text, "    smallest {axis} without it: {}", shown(axis, value));
+            }
             let _ = writeln!(text, "    for example: {}", group.example);
             let _ = writeln!(text, "    try: {}", group.advice);
         }
     }
     if !explained.knees.is_empty() {
         text += "\nFrom where on more does not help\n";
-        for line in knees(&explained.knees) {
+        for line in knees(&explained.knees, cells) {
             let _ = writeln!(text, "  {line}");
         }
     }
@@ -90,12 +93,20 @@ pub fn explanation(cells: &[CellSummary], explained: &SweepExplanation) -> Strin
 
 /// Which cells a finding is of.
 fn extent(group: &Group) -> String {
-    let Group { cells, of, .. } = group;
+    let Group { cells, of, others, .. } = group;
     match &group.rule {
         _ if cells == of => format!("all {of} cells"),
-        Some(rule) => format!("{cells} of {of} cells: all those with {rule}, and no other"),
+        Some(rule) if *others == 0 => format!("{cells} of {of} cells: all those with {rule}, and no other"),
+        Some(rule) => {
+            format!("{cells} of {of} cells: {cells} of the {} with {rule}, and no other", cells + others)
+        }
         None => format!("{cells} of {of} cells, which no three axes tell from the others"),
     }
+}
+
+/// A value of an axis as a person reads it.
+fn shown(axis: &str, value: &Value) -> String {
+    find(axis).map_or_else(|| value.to_string(), |key| key.kind.show(value))
 }
 
 /// The slowest and the fastest cell.
@@ -116,19 +127,45 @@ fn range(cells: &[CellSummary]) -> String {
     ends(&goodput).map_or_else(String::new, |(low, high)| line("goodput", low, high, rate))
 }
 
-/// Knees of one axis and value in one line.
-fn knees(knees: &[Knee]) -> Vec<String> {
-    let mut lines: BTreeMap<(&str, &str, &Value), Vec<String>> = BTreeMap::new();
+/// Knees in words, those that say the same in one line.
+fn knees(knees: &[Knee], cells: &[CellSummary]) -> Vec<String> {
+    // The choices of the other axes: where all of them say the same, none is named.
+    let choices = |axis: &str| {
+        let others =
+            |cell: &CellSummary| cell.axes.0.iter().filter(|(name, _)| name != axis).cloned().collect::<Vec<_>>();
+        cells.iter().map(others).collect::<BTreeSet<_>>().len()
+    };
+    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     for knee in knees {
-        lines.entry((&knee.axis, knee.metric, &knee.value)).or_default().push(knee.others.to_string());
+        let same = knees.iter().filter(|other| knee_of(other) == knee_of(knee)).count();
+        let everywhere = same == choices(&knee.axis);
+        let (said, others) = (knee_of(knee), if everywhere { String::new() } else { knee.others.to_string() });
+        match lines.iter_mut().find(|(other, _)| *other == said) {
+            Some((_, wherever)) => wherever.push(others),
+            None => lines.push((said, vec![others])),
+        }
     }
     lines
         .into_iter()
-        .map(|((axis, metric, value), others)| {
-            let shown = find(axis).map_or_else(|| value.to_string(), |key| key.kind.show(value));
+        .map(|(said, others)| {
             let others: Vec<String> = others.into_iter().filter(|others| !others.is_empty()).collect();
-            let wherever = if others.is_empty() { String::new() } else { format!(" ({})", others.join("; ")) };
-            format!("{axis} {shown} is the smallest whose {metric} is as good as the best{wherever}")
+            if others.is_empty() { said } else { format!("{said} ({})", others.join("; ")) }
         })
         .collect()
+}
+
+fn knee_of(knee: &Knee) -> String {
+    let Knee { axis, value, flat, default_as_good, metric, .. } = knee;
+    let shown = shown(axis, value);
+    let what = if *flat {
+        format!("{axis} makes no difference to the {metric}: {shown}, the smallest, is as good as any")
+    } else {
+        format!("{axis} {shown} is the smallest whose {metric} is as good as the best")
+    };
+    let kernel = match default_as_good {
+        None => "",
+        Some(true) => ", and so is leaving it to the kernel",
+        Some(false) => ", and leaving it to the kernel is not",
+    };
+    format!("{what}{kernel}")
 }

@@ -194,6 +194,13 @@ fn frame(mtu: u32) -> u64 {
     u64::from(mtu) + ETHERNET
 }
 
+/// The paths of a key for each end alone.
+macro_rules! paths_of_ends {
+    ($($key:literal),+) => {
+        &["link.topology", $(concat!("link.client.", $key), concat!("link.server.", $key)),+]
+    };
+}
+
 impl Link {
     /// The MTU of the device: as asked, else what the kernel gives.
     pub fn mtu_bytes(&self) -> u32 {
@@ -212,7 +219,33 @@ impl Link {
     pub(super) fn conflicts(&self, add: &mut dyn FnMut(&'static [&'static str], String, &'static str)) {
         if self.topology == Topology::Loopback && self.client != self.server {
             add(
-                &["link.topology"],
+                paths_of_ends!(
+                    "rate",
+                    "burst",
+                    "overhead",
+                    "delay",
+                    "jitter",
+                    "loss",
+                    "loss_p",
+                    "loss_r",
+                    "loss_bad",
+                    "loss_good",
+                    "duplicate",
+                    "reorder",
+                    "corrupt",
+                    "limit",
+                    "limit_bytes",
+                    "qdisc",
+                    "target",
+                    "interval",
+                    "ecn",
+                    "tso",
+                    "gso",
+                    "gso_max_segs",
+                    "gro",
+                    "tx_checksum",
+                    "rx_checksum"
+                ),
                 "loopback has one queue for both directions, and the two ends are to differ".to_owned(),
                 "use topology = \"veth\", or set both ends alike with keys of [link]",
             );
@@ -348,7 +381,8 @@ impl LinkEnd {
         }
         let named = match queue {
             Queue::Tbf(qdisc) | Queue::Plain(qdisc) => qdisc,
-            Queue::Default | Queue::Netem => Qdisc::Default,
+            // That netem and a qdisc by name do not go together is told above.
+            Queue::Default | Queue::Netem => self.qdisc,
         };
         if (self.target.is_some() || self.ecn.is_some()) && !AIMS.contains(&named) {
             add(

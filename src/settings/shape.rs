@@ -1,6 +1,22 @@
 //! Where the shape of a workload does not fit its kind or its protocol.
 
 use super::{Beside, Family, MAX_CHUNKS, Pattern, Protocol, Settings, Work, Workload};
+use crate::units::Span;
+
+impl Workload {
+    /// The time that it takes however fast everything else is: a stream its duration, an echo its gaps and the lead of the stream beside it.
+    pub fn least(&self) -> Span {
+        if self.kind == Work::Stream {
+            return self.stream_duration().unwrap_or_default();
+        }
+        let rests = match self.pattern {
+            Pattern::Burst => u64::from(self.bursts),
+            Pattern::WriteRead | Pattern::WriteWriteRead => u64::from(self.bursts) * u64::from(self.chunk_count),
+        };
+        let lead = if self.beside == Beside::None { 0 } else { self.beside_lead.0 };
+        Span(self.gap.0.saturating_mul(rests.saturating_sub(1)).saturating_add(lead))
+    }
+}
 
 /// What does not go together in the shape of a workload.
 pub(super) fn add_conflicts(
@@ -129,10 +145,9 @@ fn add_conflicts_of_udp(settings: &Settings, add: &mut impl FnMut(&'static [&'st
                 Workload::NUMBER_BYTES,
                 work.chunk_bytes()
             ),
-            "change `chunk_size`",
+            "use a `chunk_size` within these bounds",
         );
-    }
-    if work.read_size < work.chunk_bytes() {
+    } else if work.read_size < work.chunk_bytes() {
         add(
             &["workload.read_size", "workload.chunk_size", "workload.protocol"],
             format!(
@@ -147,7 +162,20 @@ fn add_conflicts_of_udp(settings: &Settings, add: &mut impl FnMut(&'static [&'st
 
 #[cfg(test)]
 mod tests {
-    use crate::settings::{Beside, Settings, Work};
+    use crate::settings::{Beside, Pattern, Settings, Work, Workload};
+    use crate::units::Span;
+
+    #[test]
+    fn a_workload_takes_at_least_what_it_waits_by_itself() {
+        let echo = Workload { gap: Span(10), bursts: 4, chunk_count: 5, ..Workload::default() };
+        assert_eq!(echo.least(), Span(30), "three gaps between four bursts");
+        assert_eq!(Workload { pattern: Pattern::WriteRead, ..echo.clone() }.least(), Span(190), "20 requests");
+        assert_eq!(Workload { beside: Beside::Upload, beside_lead: Span(7), ..echo.clone() }.least(), Span(37));
+        assert_eq!(Workload { beside_lead: Span(7), ..echo }.least(), Span(30), "nothing runs beside");
+        let stream = Workload { kind: Work::Stream, ..Workload::default() };
+        assert_eq!(stream.least(), Workload::DEFAULT_DURATION);
+        assert_eq!(Workload { bytes: Some(crate::units::Bytes(5)), ..stream }.least(), Span(0));
+    }
 
     #[test]
     fn several_connections_have_no_stream_beside_and_no_more_chunks_than_one_may_have() {

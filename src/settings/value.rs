@@ -35,6 +35,17 @@ impl Value {
         matches!(self, Self::Text(text) if text == Self::DEFAULT)
     }
 
+    /// Whether it is a size among others of its key: a number, a span, a rate or a percentage.
+    pub fn has_size(&self) -> bool {
+        match self {
+            Self::Bool(_) => false,
+            Self::Int(_) => true,
+            Self::Text(text) => {
+                text.parse::<Span>().is_ok() || text.parse::<BitRate>().is_ok() || text.parse::<Percent>().is_ok()
+            }
+        }
+    }
+
     /// The number, if it is one.
     pub const fn int(&self) -> Option<u64> {
         match self {
@@ -107,6 +118,7 @@ mod tests {
             let mut values = sorted.map(|text| Value::Text(text.into()));
             values.reverse();
             values.sort();
+            assert!(values.iter().all(Value::has_size));
             assert_eq!(values.map(|value| value.to_string()), sorted);
         }
     }
@@ -123,5 +135,6 @@ mod tests {
         values.sort();
         let shown: Vec<_> = values.iter().map(ToString::to_string).collect();
         assert_eq!(shown, ["1024", "65536", "10ms", "1s", "default"]);
+        assert_eq!(values.map(|value| value.has_size()), [true, true, true, true, false]);
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::settings::{Axes, Conflict, Key, Limit, Preset, Settings, Value, Work, canonical};
-use crate::units::Bytes;
+use crate::units::{Bytes, Span};
 
 use super::axis::{AxisDraft, MAX_LISTED};
 use super::cells::{Cells, Origin, Point};
@@ -33,7 +33,7 @@ impl Draft {
         if self.bounds(&sweep) {
             let cells = sweep.cells();
             let points: Vec<Point<'_>> = cells.points().collect();
-            self.clashes(&cells, &points);
+            self.clashes(&cells, &points, sweep.run.timeout);
             self.programs(&cells, &points);
             if self.errors.is_empty() {
                 self.twins(&cells, &points);
@@ -173,14 +173,15 @@ impl Draft {
     }
 
     /// Combinations that no kernel could make sense of, each kind of them once.
-    fn clashes(&mut self, cells: &Cells<'_>, points: &[Point<'_>]) {
+    fn clashes(&mut self, cells: &Cells<'_>, points: &[Point<'_>], timeout: Span) {
         let fixed = self.fixed.iter().map(|setting| setting.key.path);
         let paths: Vec<&str> = fixed.chain(self.axes.iter().map(|axis| axis.key.path)).collect();
         let mut clashes: Vec<Clash> = Vec::new();
         for point in points {
             let settings = cells.settings(point);
             let set = |path: &str| paths.contains(&path) || cells.preset_sets(point, path);
-            for conflict in settings.conflicts(&set).into_iter().chain(burst(&settings)) {
+            let more = [burst(&settings), patience(&settings, timeout)];
+            for conflict in settings.conflicts(&set).into_iter().chain(more.into_iter().flatten()) {
                 if conflict.keys.iter().any(|key| self.broken.contains(key)) {
                     continue;
                 }
@@ -273,8 +274,11 @@ impl Draft {
             .fold(error, |error, (place, key)| error.at(place, format!("`{}` wins over the axis", key.path)))
     }
 
-    /// The value of a fixed key, or an axis, or the preset that sets the key.
+    /// The value of a fixed key or of [run], or an axis, or the preset that sets the key.
     fn setter(&self, path: &str) -> Option<Setter<'_>> {
+        if let Some(setting) = self.run.iter().find(|setting| setting.key.path == path) {
+            return Some(Setter::Fixed(&setting.place, "is set here"));
+        }
         let presets = |key: &Key, value: &Value| key.preset(value).is_some_and(|preset: &Preset| preset.has(path));
         let fixed = self.fixed.iter().find(|setting| setting.key.path == path);
         let axis = self.axes.iter().position(|axis| axis.key.path == path);
@@ -385,5 +389,25 @@ fn burst(settings: &Settings) -> Option<Conflict> {
             Bytes(MAX_BURST_BYTES.max)
         ),
         fix: "send fewer or smaller chunks",
+    })
+}
+
+/// A workload that could never end in time.
+fn patience(settings: &Settings, timeout: Span) -> Option<Conflict> {
+    let least = settings.workload.least();
+    (least >= timeout).then(|| Conflict {
+        keys: &[
+            "workload.duration",
+            "workload.gap",
+            "workload.bursts",
+            "workload.chunk_count",
+            "workload.beside_lead",
+            "workload.kind",
+            "run.timeout",
+        ],
+        message: format!(
+            "a repeat takes {least} by itself, and may take {timeout} (`run.timeout`): each would time out"
+        ),
+        fix: "raise `timeout` in [run] well above it, or shorten the workload",
     })
 }

@@ -14,6 +14,17 @@ pub fn monotonic() -> Span {
     Span(u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0))
 }
 
+/// The kernel's timer tick, `1 / CONFIG_HZ`: what the coarse clock moves by. `None` where there is no such clock.
+pub fn tick() -> Option<Span> {
+    let mut grain = MaybeUninit::<libc::timespec>::zeroed();
+    // SAFETY: the pointer is valid for writes of a `timespec`.
+    let told = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, grain.as_mut_ptr()) };
+    // SAFETY: zeroed is a valid `timespec`, whether or not the call has written one.
+    let grain = unsafe { grain.assume_init() };
+    let nanoseconds = u64::try_from(grain.tv_nsec).ok().filter(|&nanoseconds| nanoseconds > 0)?;
+    (told == 0).then_some(Span(nanoseconds))
+}
+
 /// Sleeps until the monotonic clock shows `instant` (`clock_nanosleep(2)`, absolute). At once, if it has passed.
 pub fn sleep_until(instant: Span) {
     let until = libc::timespec {
@@ -29,8 +40,15 @@ pub fn sleep_until(instant: Span) {
 
 #[cfg(test)]
 mod tests {
-    use super::{monotonic, sleep_until};
+    use super::{monotonic, sleep_until, tick};
     use crate::units::Span;
+
+    #[test]
+    fn a_tick_is_that_of_one_of_the_rates_that_a_kernel_can_be_built_with() {
+        let tick = tick().expect("a coarse clock");
+        // HZ is 100, 250, 300 or 1000, and 24 to 1200 on other architectures.
+        assert!((800_000..=42_000_000).contains(&tick.0), "{tick:?}");
+    }
 
     #[test]
     fn sleeping_ends_after_the_instant_and_not_long_before() {

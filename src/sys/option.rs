@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(completion.sends, 1);
     }
 
-    /// A client of MPTCP whose server speaks TCP only, and one whose server does not.
+    /// C39: a client of MPTCP whose server speaks TCP only, and one whose server does not.
     #[test]
     fn a_fall_back_is_seen() {
         let mptcp = Protocol::from(libc::IPPROTO_MPTCP);

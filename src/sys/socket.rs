@@ -279,6 +279,17 @@ pub fn receive_message(socket: BorrowedFd<'_>, into: &mut [u8], wait: Wait) -> i
     })
 }
 
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// Something can be received.
+    Readable,
+    /// Something can be sent.
+    Writable,
+    /// Either.
+    Either,
+}
+
 /// What a wait ended with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Readiness {
@@ -288,12 +299,16 @@ pub struct Readiness {
     pub writable: bool,
 }
 
-/// Waits until the socket can be read (and, if `for_write`, or written), for `at_most` that long.
+/// Waits until the socket can be read or written, for `at_most` that long.
 ///
 /// # Errors
 /// What `ppoll(2)` says. An interrupting signal is not an error: nothing is ready then.
-pub fn wait(socket: BorrowedFd<'_>, for_write: bool, at_most: Duration) -> io::Result<Readiness> {
-    let events = libc::POLLIN | if for_write { libc::POLLOUT } else { 0 };
+pub fn wait(socket: BorrowedFd<'_>, until: Until, at_most: Duration) -> io::Result<Readiness> {
+    let events = match until {
+        Until::Readable => libc::POLLIN,
+        Until::Writable => libc::POLLOUT,
+        Until::Either => libc::POLLIN | libc::POLLOUT,
+    };
     let mut entry = libc::pollfd { fd: socket.as_raw_fd(), events, revents: 0 };
     let timeout = libc::timespec {
         tv_sec: libc::time_t::try_from(at_most.as_secs()).unwrap_or(libc::time_t::MAX),
@@ -317,7 +332,7 @@ const INT_LENGTH: libc::socklen_t = 4;
 
 #[cfg(test)]
 mod tests {
-    use super::{SO_RCVBUF, SO_SNDBUF, Wait, get_int, memory, receive, send, set_int, tcp_state, wait};
+    use super::{SO_RCVBUF, SO_SNDBUF, Until, Wait, get_int, memory, receive, send, set_int, tcp_state, wait};
     use std::io::ErrorKind;
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
@@ -349,10 +364,10 @@ mod tests {
         let mut buffer = [0; 8];
         let error = receive(one.as_fd(), &mut buffer, Wait::No).expect_err("nothing was sent");
         assert_eq!(error.kind(), ErrorKind::WouldBlock);
-        let ready = wait(one.as_fd(), true, Duration::ZERO).expect("poll");
+        let ready = wait(one.as_fd(), Until::Either, Duration::ZERO).expect("poll");
         assert!(ready.writable && !ready.readable);
         assert_eq!(send(other.as_fd(), b"abc", None, Wait::Block).expect("sent"), 3);
-        assert!(wait(one.as_fd(), false, Duration::from_secs(5)).expect("poll").readable);
+        assert!(wait(one.as_fd(), Until::Readable, Duration::from_secs(5)).expect("poll").readable);
         assert_eq!(receive(one.as_fd(), &mut buffer, Wait::Block).expect("received"), 3);
         drop(other);
         assert_eq!(receive(one.as_fd(), &mut buffer, Wait::Block).expect("the end"), 0);

@@ -10,17 +10,20 @@ use crate::measurement::{End, TcpFacts};
 use crate::settings::{self, Protocol};
 use crate::sys::option::TCP_QUICKACK;
 use crate::sys::process::{Usage, thread_usage};
+use crate::sys::sctp;
 use crate::sys::socket::{
-    IntOption, Piece, SCTP_NODELAY, SO_RCVBUF, SO_SNDBUF, TCP_NODELAY, TcpState, Wait, get_int, memory, receive,
-    receive_message, send, set_int, tcp_state,
+    IntOption, Piece, Readiness, SCTP_NODELAY, SO_RCVBUF, SO_SNDBUF, TCP_NODELAY, TcpState, Until, Wait, get_int,
+    memory, receive, receive_message, send, set_int, tcp_state, wait,
 };
 
 use crate::units::Span;
 
+use super::Failure;
+use super::meeting::Control;
 use super::options;
-use super::samples::Sampler;
+use super::samples::{Sampler, queued};
 
-/// How often the size of the buffers is looked at while a workload runs: two `getsockopt` calls each time.
+/// How often the buffers are looked at while a workload runs: one `getsockopt` call each time.
 const GAUGE_PERIOD: Duration = Duration::from_millis(1);
 
 /// Who is at the other end.
@@ -45,12 +48,35 @@ pub(super) struct Channel {
     quickack: bool,
 }
 
-/// The largest buffer sizes seen.
+/// The largest buffer sizes seen, and the most in them.
 #[derive(Debug)]
 struct Gauge {
     next: Instant,
     rcvbuf: Option<u64>,
     sndbuf: Option<u64>,
+    rcvbuf_used: Option<u64>,
+    sndbuf_used: Option<u64>,
+}
+
+impl Gauge {
+    const fn new(next: Instant) -> Self {
+        Self { next, rcvbuf: None, sndbuf: None, rcvbuf_used: None, sndbuf_used: None }
+    }
+
+    fn look(&mut self, socket: BorrowedFd<'_>, protocol: Protocol) {
+        let wide = |value: Option<u32>| value.map(u64::from);
+        // One call for all four, where the kernel knows it.
+        let (rcvbuf, sndbuf) = match memory(socket) {
+            Ok(memory) => {
+                self.rcvbuf_used = self.rcvbuf_used.max(wide(memory.rmem_alloc));
+                self.sndbuf_used = self.sndbuf_used.max(wide(queued(&memory, protocol)));
+                (wide(memory.rcvbuf), wide(memory.sndbuf))
+            }
+            Err(_) => (read(socket, SO_RCVBUF), read(socket, SO_SNDBUF)),
+        };
+        self.rcvbuf = self.rcvbuf.max(rcvbuf);
+        self.sndbuf = self.sndbuf.max(sndbuf);
+    }
 }
 
 /// What a receive call brought.
@@ -79,7 +105,7 @@ impl Channel {
     }
 
     fn new(socket: Socket, protocol: Protocol, peer: Peer) -> Self {
-        let gauge = Gauge { next: Instant::now(), rcvbuf: None, sndbuf: None };
+        let gauge = Gauge::new(Instant::now());
         Self { socket, protocol, peer, gauge, sampler: Sampler::default(), usage: Usage::default(), quickack: false }
     }
 
@@ -113,6 +139,27 @@ impl Channel {
             Peer::Named(None) => return Err(io::ErrorKind::NotConnected.into()),
         };
         send(self.fd(), bytes, to, wait)
+    }
+
+    /// Waits until a socket that has not taken all it was offered takes bytes again.
+    ///
+    /// Whoever offers bytes anew without waiting, as when a blocked call is over after its slice of time, has them taken however full the
+    /// buffer is: `tcp_sendmsg_locked` looks at the buffer's size (`sk_stream_memory_free`) before it begins a segment of up to 64 KiB, not
+    /// before it fills one up that was sent in part, and `mptcp_sendmsg` likewise. Repeated in each slice, that let a buffer of 64 KiB
+    /// hold a megabyte. For messages there is nothing to wait for: each send is checked.
+    pub(super) fn until_writable(&self, control: &Control<'_>, progress: impl Fn() -> String) -> Result<(), Failure> {
+        loop {
+            control.check(&progress)?;
+            if self.keeps_messages() || self.wait(Until::Writable, control)?.writable {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits for the socket, no longer than until the next look at the deadline is due.
+    pub(super) fn wait(&self, until: Until, control: &Control<'_>) -> Result<Readiness, Failure> {
+        wait(self.fd(), until, control.patience())
+            .map_err(|error| Failure::Call { doing: "waiting for the socket".to_owned(), error })
     }
 
     /// Receives the next bytes, or the next piece of a message.
@@ -154,9 +201,7 @@ impl Channel {
             return;
         }
         self.gauge.next = now + GAUGE_PERIOD;
-        let (rcvbuf, sndbuf) = (read(self.fd(), SO_RCVBUF), read(self.fd(), SO_SNDBUF));
-        self.gauge.rcvbuf = self.gauge.rcvbuf.max(rcvbuf);
-        self.gauge.sndbuf = self.gauge.sndbuf.max(sndbuf);
+        self.gauge.look(self.socket.as_fd(), self.protocol);
     }
 
     /// Takes a sample of buffers and windows, if the last one is long enough ago. None before `start`.
@@ -184,8 +229,19 @@ impl Channel {
         if self.protocol == Protocol::Tcp {
             evidence.tcp = tcp_state(self.fd()).ok().map(facts);
         }
+        evidence.rcvbuf_used_peak_bytes = self.gauge.rcvbuf_used;
+        evidence.sndbuf_used_peak_bytes = self.gauge.sndbuf_used;
         evidence.socket_drops = memory(self.fd()).ok().and_then(|memory| memory.drops).map(u64::from);
         evidence.cost_ns = Some(Span::from(begun.elapsed()).0);
+    }
+
+    /// The window of an SCTP peer, in bytes.
+    pub(super) fn sctp_peer_window(&self) -> Option<u32> {
+        if self.protocol != Protocol::Sctp {
+            return None;
+        }
+        let association = sctp::association(self.fd()).unwrap_or(sctp::FUTURE);
+        sctp::status(self.fd(), association).ok().map(|status| status.rwnd)
     }
 
     /// Tells what this end was given.
@@ -220,6 +276,8 @@ fn facts(state: TcpState) -> TcpFacts {
         min_rtt_ns: nanoseconds(wide(state.min_rtt_us)),
         cwnd_bytes: wide(state.snd_cwnd).zip(mss).map(|(cwnd, mss)| cwnd * mss),
         ssthresh_bytes: wide(ssthresh).zip(mss).map(|(segments, mss)| segments * mss),
+        snd_wnd_bytes: wide(state.snd_wnd),
+        rcv_wnd_bytes: wide(state.rcv_wnd),
         mss_bytes: mss,
         snd_wscale: state.snd_wscale.map(u64::from),
         rcv_wscale: state.rcv_wscale.map(u64::from),

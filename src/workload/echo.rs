@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use crate::measurement::Recorder;
 use crate::settings::{Pattern, Workload};
-use crate::sys::socket::{SO_SNDBUF, Wait, wait};
+use crate::sys::socket::{SO_SNDBUF, Until, Wait};
 use crate::units::{BitRate, Span};
 
 use super::channel::{Arrival, Channel, read};
 use super::endpoint::retry;
 use super::meeting::{ClientSeat, Control, ServerSeat};
+use super::silences::Watch;
 use super::{Failure, Report, crowd};
 
 /// Latencies for which memory is taken before the first send. Beyond them it is taken as they come.
@@ -80,8 +81,11 @@ pub(super) fn send_all(
     while sent < bytes.len() {
         match channel.send(&bytes[sent..], Wait::Block) {
             Ok(len) => sent += len,
-            Err(error) if retry(&error) => control.check(&progress)?,
+            Err(error) if retry(&error) => {}
             Err(error) => return Err(sending(channel, bytes.len(), doing, error, &progress)),
+        }
+        if sent < bytes.len() {
+            channel.until_writable(control, &progress)?;
         }
     }
     Ok(())
@@ -115,6 +119,7 @@ struct Burst<'a> {
     latencies: Recorder,
     /// Time that the burst spent in gaps.
     idle: Duration,
+    watch: Watch,
 }
 
 impl Burst<'_> {
@@ -136,7 +141,7 @@ impl Burst<'_> {
         )
     }
 
-    /// Offers the rest of the current chunk to the socket. Whether it took some.
+    /// Offers the rest of the current chunk to the socket. Whether it took all of it.
     fn offer(&mut self, channel: &Channel) -> Result<bool, Failure> {
         if self.offset == 0 && self.sent_at.len() == self.sent {
             self.sent_at.push(Instant::now());
@@ -144,11 +149,12 @@ impl Burst<'_> {
         match channel.send(&self.chunk[self.offset..], Wait::No) {
             Ok(len) => {
                 self.offset += len;
-                if self.offset == self.chunk.len() {
+                let whole = self.offset == self.chunk.len();
+                if whole {
                     self.offset = 0;
                     self.sent += 1;
                 }
-                Ok(true)
+                Ok(whole)
             }
             Err(error) if retry(&error) => Ok(false),
             Err(error) => Err(sending(channel, self.chunk.len(), "sending", error, || self.progress())),
@@ -172,6 +178,7 @@ impl Burst<'_> {
                 for at in self.sent_at.iter().take(to_index(after)).skip(to_index(before)) {
                     self.latencies.add(Span::from(now - *at).0);
                 }
+                self.watch.heard(now);
                 control.check_at(now, || self.progress())?;
                 channel.gauge(now);
                 Ok(true)
@@ -179,7 +186,12 @@ impl Burst<'_> {
             Ok(Arrival::End) => {
                 Err(Failure::Protocol(format!("the server closed the connection early: {}", self.progress())))
             }
-            Err(error) if retry(&error) => Ok(false),
+            Err(error) if retry(&error) => {
+                if wait == Wait::Block && control.evidence() {
+                    self.watch.look(channel.sctp_peer_window());
+                }
+                Ok(false)
+            }
             Err(error) => Err(Failure::moving("receiving echoes", error, || self.progress())),
         }
     }
@@ -208,6 +220,7 @@ pub(super) fn request(
         received: 0,
         latencies: Recorder::with_capacity(count.saturating_mul(bursts).min(MOST_LATENCIES)),
         idle: Duration::ZERO,
+        watch: Watch::new(Instant::now()),
     };
     let mut buffer = vec![0; work.read_size as usize];
     let mut completions = Vec::with_capacity(bursts);
@@ -218,6 +231,7 @@ pub(super) fn request(
     let mut idle = Duration::ZERO;
     for number in 1..=bursts {
         let start = Instant::now();
+        burst.watch.again(start);
         let result = match work.pattern {
             Pattern::Burst => exchange(channel, &mut burst, &mut buffer, seat.control),
             Pattern::WriteRead | Pattern::WriteWriteRead => ask(channel, &mut burst, &mut buffer, seat.control),
@@ -225,7 +239,11 @@ pub(super) fn request(
         completions.push(Span::from(start.elapsed().saturating_sub(burst.idle)));
         delivered += burst.received;
         report.delivered_bytes = Some(delivered);
-        result?;
+        if let Err(failure) = result {
+            burst.watch.heard(Instant::now());
+            report.tell_silences(burst.watch, seat.control);
+            return Err(failure);
+        }
         idle += burst.idle;
         burst.begin_next();
         if number < bursts {
@@ -238,6 +256,7 @@ pub(super) fn request(
     report.completion_ns = completions.get((bursts - 1) / 2).map(|span| span.0);
     report.goodput_bps = BitRate::of(delivered, if bursts == 1 { completions[0] } else { elapsed }).map(|rate| rate.0);
     report.span = idle.is_zero().then_some((begun, ended));
+    report.tell_silences(burst.watch, seat.control);
     report.tell_latencies(burst.latencies, seat.control);
     Ok(())
 }
@@ -247,7 +266,9 @@ fn ask(channel: &mut Channel, burst: &mut Burst<'_>, buffer: &mut [u8], control:
     let size = burst.chunk.len();
     let first = if burst.work.pattern == Pattern::WriteWriteRead { size / 2 } else { size };
     while !burst.done_sending() {
-        burst.sent_at.push(Instant::now());
+        let now = Instant::now();
+        burst.sent_at.push(now);
+        burst.watch.again(now);
         for part in [0..first, first..size].into_iter().filter(|part| !part.is_empty()) {
             send_all(channel, &burst.chunk[part], control, "sending", || burst.progress())?;
         }
@@ -272,19 +293,23 @@ fn exchange(
 ) -> Result<(), Failure> {
     let total = burst.work.burst_bytes();
     while !burst.done_sending() {
-        let took = burst.offer(channel)?;
+        let mut taken = burst.offer(channel)?;
         if burst.done_sending() {
             break;
         }
-        // Reading between the sends keeps each chunk's latency true, and a burst larger than all buffers together moving.
-        let mut got = false;
-        while burst.received < total && burst.collect(channel, buffer, Wait::No, control)? {
-            got = true;
-        }
-        if !took && !got {
+        loop {
+            // Reading between the sends keeps each chunk's latency true, and a burst larger than all buffers together moving.
+            let mut got = false;
+            while burst.received < total && burst.collect(channel, buffer, Wait::No, control)? {
+                got = true;
+            }
+            // What makes room for a message may be the echo of another. Bytes are not offered before there is room, see
+            // `Channel::until_writable`.
+            if taken || (got && channel.keeps_messages()) {
+                break;
+            }
             control.check(|| burst.progress())?;
-            wait(channel.fd(), true, control.patience())
-                .map_err(|error| Failure::Call { doing: "waiting for the socket".to_owned(), error })?;
+            taken = channel.wait(Until::Either, control)?.writable;
         }
     }
     while burst.received < total {

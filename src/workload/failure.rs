@@ -184,6 +184,7 @@ mod tests {
     use crate::settings::Protocol;
     use std::io;
 
+    /// C40: a kernel without SCTP says 93 for a stream socket and 94 for a seqpacket one (lksctp-tools#36, talos#8871).
     #[test]
     fn both_ways_of_lacking_a_protocol_are_one_reason() {
         for code in [93, 94] {
@@ -194,6 +195,7 @@ mod tests {
         }
     }
 
+    /// C39.
     #[test]
     fn mptcp_that_is_off_absent_or_too_new_are_three_reasons() {
         let reasons = [92, 93, 22].map(|code| {

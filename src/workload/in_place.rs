@@ -2,7 +2,7 @@
 
 use crate::measurement::Zerocopy;
 use crate::sys::option::{SO_ZEROCOPY, next_completion, send_in_place};
-use crate::sys::socket::{set_int, wait};
+use crate::sys::socket::{Until, set_int, wait};
 
 use super::Failure;
 use super::channel::Channel;
@@ -44,13 +44,21 @@ impl InPlace {
                         self.drain(channel)?;
                     }
                 }
-                Err(error) if retry(&error) => control.check(&progress)?,
+                Err(error) if retry(&error) => {}
                 // As many sends are under way as `net.core.optmem_max` allows.
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
                     control.check(&progress)?;
                     self.await_completion(channel, control)?;
+                    continue;
                 }
                 Err(error) => return Err(Failure::moving("streaming", error, &progress)),
+            }
+            // A completion wakes who waits for room, too.
+            while sent < bytes.len() {
+                channel.until_writable(control, &progress)?;
+                if !self.drain(channel)? {
+                    break;
+                }
             }
         }
         Ok(())
@@ -70,13 +78,14 @@ impl InPlace {
     }
 
     fn await_completion(&mut self, channel: &Channel, control: &Control<'_>) -> Result<(), Failure> {
-        wait(channel.fd(), false, control.patience())
+        wait(channel.fd(), Until::Readable, control.patience())
             .map_err(|error| Failure::Call { doing: "waiting for completions".to_owned(), error })?;
-        self.drain(channel)
+        self.drain(channel).map(drop)
     }
 
-    /// Takes all completions that are there.
-    fn drain(&mut self, channel: &Channel) -> Result<(), Failure> {
+    /// Takes all completions that are there. Whether there were any.
+    fn drain(&mut self, channel: &Channel) -> Result<bool, Failure> {
+        let before = self.counts.completed;
         while let Some(completion) = next_completion(channel.fd())
             .map_err(|error| Failure::Call { doing: "reading completions".to_owned(), error })?
         {
@@ -85,6 +94,6 @@ impl InPlace {
                 self.counts.copied += completion.sends;
             }
         }
-        Ok(())
+        Ok(self.counts.completed > before)
     }
 }

@@ -112,6 +112,7 @@ mod tests {
         sndbuf_min: Some(4608),
     };
 
+    /// C02, C03, C04, and C07 in the last: what follows another rule is told so and is no failure (libsg#38, gvisor#674).
     #[test]
     fn requests_around_the_limit_and_the_minimum() {
         for (side, asked, given, verdict) in [

@@ -16,6 +16,7 @@ mod meeting;
 mod numbered;
 mod options;
 mod samples;
+mod silences;
 mod stream;
 
 use channel::Channel;
@@ -94,6 +95,13 @@ impl Report {
         let goes_on = control.gathering().is_some() && matches!(failure, Failure::Incomplete { .. });
         self.failed_first = !goes_on && control.call_off();
         self.failure = Some(failure);
+    }
+
+    /// Tells what was seen of times without an arrival, where evidence is wanted.
+    fn tell_silences(&mut self, watch: silences::Watch, control: &Control<'_>) {
+        if control.evidence() {
+            self.end.evidence.get_or_insert_default().silences = Some(watch.finish());
+        }
     }
 
     /// Tells the round trips of one connection.

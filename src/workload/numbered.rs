@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::measurement::Recorder;
 use crate::settings::{Direction, Pattern, Workload};
-use crate::sys::socket::{SO_SNDBUF, Wait, wait};
+use crate::sys::socket::{SO_SNDBUF, Until, Wait, wait};
 use crate::units::{BitRate, Span};
 
 use super::channel::{Arrival, Channel, read};
@@ -220,7 +220,7 @@ impl Echo<'_> {
                 break;
             }
             control.check(|| self.progress())?;
-            poll(channel, false, left.min(control.patience()))?;
+            poll(channel, Until::Readable, left.min(control.patience()))?;
         }
         Ok(())
     }
@@ -231,7 +231,7 @@ impl Echo<'_> {
         while self.sent_at.len() < count {
             if !self.offer(channel)? {
                 control.check(|| self.progress())?;
-                poll(channel, true, control.patience())?;
+                poll(channel, Until::Either, control.patience())?;
                 while self.collect(channel, control)? {}
                 continue;
             }
@@ -249,8 +249,8 @@ impl Echo<'_> {
     }
 }
 
-fn poll(channel: &Channel, for_write: bool, at_most: Duration) -> Result<(), Failure> {
-    wait(channel.fd(), for_write, at_most)
+fn poll(channel: &Channel, until: Until, at_most: Duration) -> Result<(), Failure> {
+    wait(channel.fd(), until, at_most)
         .map(drop)
         .map_err(|error| Failure::Call { doing: "waiting for the socket".to_owned(), error })
 }

@@ -54,7 +54,7 @@ impl Sample {
 
 /// What a protocol charges against the size of its send buffer: `sk_stream_wspace` and `sctp_wspace` take
 /// `sk_wmem_queued` from it, `sock_alloc_send_pskb` compares it with `sk_wmem_alloc`.
-const fn queued(memory: &Memory, protocol: Protocol) -> Option<u32> {
+pub(super) const fn queued(memory: &Memory, protocol: Protocol) -> Option<u32> {
     match protocol {
         Protocol::Tcp | Protocol::Mptcp | Protocol::Sctp => memory.wmem_queued,
         Protocol::Udp => memory.wmem_alloc,

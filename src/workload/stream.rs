@@ -13,6 +13,7 @@ use super::echo::send_all;
 use super::endpoint::retry;
 use super::in_place::InPlace;
 use super::meeting::{ClientSeat, Control, ServerSeat};
+use super::silences::Watch;
 use super::{Failure, Report, crowd};
 
 /// First byte of a message of the stream, for protocols that keep messages.
@@ -169,8 +170,16 @@ fn receive_stream(
     let mut buffer = vec![0; work.read_size as usize];
     let mut count = Count::default();
     channel.begin();
-    let result = drain(channel, &mut buffer, work, control, &mut count);
+    // It is not known before the first arrival when the sender began.
+    let mut watch = None;
+    let result = drain(channel, &mut buffer, work, control, &mut count, &mut watch);
     report.delivered_bytes = Some(count.delivered);
+    if let Some(mut watch) = watch {
+        if result.is_err() {
+            watch.heard(Instant::now());
+        }
+        report.tell_silences(watch, control);
+    }
     result?;
     count.tell(work, control, true, report);
     Ok(())
@@ -183,6 +192,7 @@ fn drain(
     work: &Workload,
     control: &Control<'_>,
     count: &mut Count,
+    watch: &mut Option<Watch>,
 ) -> Result<(), Failure> {
     let mut message_begins = true;
     loop {
@@ -195,10 +205,19 @@ fn drain(
                 message_begins = ends_message;
                 let now = Instant::now();
                 count.add(len, now, work.omit);
+                watch.get_or_insert_with(|| Watch::new(control.started().unwrap_or(now))).heard(now);
                 control.check_at(now, || format!("{} bytes had arrived", count.delivered))?;
                 channel.gauge(now);
                 channel.sample(now, control.started());
-                control.pause(work.read_pause, || format!("{} bytes had arrived", count.delivered))?;
+                if work.read_pause.0 > 0 {
+                    control.pause(work.read_pause, || format!("{} bytes had arrived", count.delivered))?;
+                    let now = Instant::now();
+                    // What came while nobody read lies there now.
+                    channel.sample(now, control.started());
+                    if let Some(watch) = watch {
+                        watch.again(now);
+                    }
+                }
             }
             Ok(Arrival::End) => return Ok(()),
             Err(error) if retry(&error) => {

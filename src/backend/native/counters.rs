@@ -1,4 +1,4 @@
-//! The counters of the network namespace that a thread is in: what `nstat` shows, and those of SCTP.
+//! The counters of the network namespace that a thread is in: what `nstat` shows, those of SCTP and of the devices.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,6 +34,7 @@ impl Counters {
         for file in PLAIN {
             plain(&text(file), &mut counters);
         }
+        devices(&text("dev"), &mut counters);
         counters.retain(|name, _| !NO_COUNTERS.contains(&name.as_str()));
         Self(counters)
     }
@@ -77,9 +78,41 @@ fn plain(text: &str, into: &mut BTreeMap<String, u64>) {
     }
 }
 
+/// A line for each device: its name, and sixteen counters of which eight are of what it received (`dev_seq_printf_stats`, net/core/net-procfs.c).
+/// Those of all devices of the namespace together. A packet that was not cut into segments yet counts once.
+fn devices(text: &str, into: &mut BTreeMap<String, u64>) {
+    const KEPT: [(&str, usize); 6] = [
+        ("DevRxPackets", 1),
+        ("DevRxErrors", 2),
+        ("DevRxDrops", 3),
+        ("DevTxPackets", 9),
+        ("DevTxErrors", 10),
+        ("DevTxDrops", 11),
+    ];
+    for (_, values) in text.lines().filter_map(|line| line.split_once(':')) {
+        let values: Vec<u64> = values.split_whitespace().filter_map(|value| value.parse().ok()).collect();
+        for (name, place) in KEPT {
+            if let Some(value) = values.get(place) {
+                *into.entry(name.to_owned()).or_insert(0) += value;
+            }
+        }
+    }
+}
+
+/// Packets that this machine, in any namespace, has dropped because a processor's backlog was full: the second column of
+/// `/proc/net/softnet_stat` (`softnet_seq_show`). `None` where it cannot be read.
+pub(super) fn softnet_drops() -> Option<u64> {
+    fs::read_to_string("/proc/net/softnet_stat").ok().map(|text| second_column(&text))
+}
+
+fn second_column(text: &str) -> u64 {
+    let dropped = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok();
+    text.lines().filter_map(dropped).sum()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Counters, paired, plain};
+    use super::{Counters, devices, paired, plain, second_column};
     use std::collections::BTreeMap;
     use std::net::UdpSocket;
 
@@ -95,6 +128,18 @@ mod tests {
         after.insert("SctpT3RtxExpireds".to_owned(), 4);
         let moved = Counters(after).since(&Counters(before));
         assert_eq!(moved, BTreeMap::from([("SctpT3RtxExpireds".to_owned(), 2), ("TcpInSegs".to_owned(), 5)]));
+    }
+
+    #[test]
+    fn devices_are_summed_and_processors_too() {
+        let mut counters = BTreeMap::new();
+        devices(
+            "Inter-|   Receive\n face |bytes packets\n  lo: 100 2 0 0 0 0 0 0 100 2 0 0 0 0 0 0\nsweep0: 9 7 0 3 0 0 0 0 8 5 1 4 0 0 0 0\n",
+            &mut counters,
+        );
+        assert_eq!((counters["DevRxPackets"], counters["DevRxDrops"]), (9, 3));
+        assert_eq!((counters["DevTxPackets"], counters["DevTxErrors"], counters["DevTxDrops"]), (7, 1, 4));
+        assert_eq!(second_column("00000010 0000000a 00\n00000010 00000001 00\n"), 11);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use crate::measurement::{Interface, LinkFacts, Measurement, Outcome, PlacementFacts, Scheduled, SysctlFacts};
 use crate::settings::{Clock, Placement, Settings, Topology, Work};
-use crate::sys::{namespace, process};
+use crate::sys::{clock, namespace, process};
 use crate::units::Span;
 use crate::workload::{self, Addresses, BufferLimits, ClientSeat, Control, Report, ServerSeat};
 
@@ -188,16 +188,22 @@ pub fn measure(
     let mut setup = None;
     let mut started = None;
     let (server, client) = thread::scope(|scope| {
-        let applied = &applied;
-        let server = thread::Builder::new()
-            .name("server".to_owned())
-            .spawn_scoped(scope, move || serve(settings, limits, applied, &server_seat, &crossing_server));
+        let (applied, control) = (&applied, &control);
+        let server = thread::Builder::new().name("server".to_owned()).spawn_scoped(scope, move || {
+            serve(settings, limits, applied, &server_seat, &crossing_server).inspect_err(|_| {
+                // The other end may be waiting for this one by now.
+                control.call_off();
+            })
+        });
         let (setup, started) = (&mut setup, &mut started);
         let client = thread::Builder::new().name("client".to_owned()).spawn_scoped(scope, move || {
             request(settings, limits, applied, &client_seat, &crossing_client, || {
                 *setup = Some(begun.elapsed());
                 before_start();
                 *started = Some(Instant::now());
+            })
+            .inspect_err(|_| {
+                control.call_off();
             })
         });
         (server.map(thread::ScopedJoinHandle::join), client.map(thread::ScopedJoinHandle::join))
@@ -359,10 +365,15 @@ fn request(
     schedule::place("client", settings.placement.client_cpu, settings.placement.policy)?;
     let scheduled = schedule::read();
     let limits = applied.limits_here(limits);
-    let report = with_counters(seat.control.evidence(), || {
+    let machine = seat.control.evidence().then(|| (clock::tick(), counters::softnet_drops()));
+    let mut report = with_counters(seat.control.evidence(), || {
         ready();
         workload::request(settings, addresses, &limits, seat)
     });
+    if let (Some((tick, before)), Some(evidence)) = (machine, &mut report.end.evidence) {
+        evidence.tick_ns = tick.map(|tick| tick.0);
+        evidence.softnet_drops = counters::softnet_drops().zip(before).map(|(now, before)| now.saturating_sub(before));
+    }
     let interface = link::read(&settings.link, &settings.link.client).ok();
     Ok(Left { report, interface, sysctls: BTreeMap::new(), scheduled, _namespace: own })
 }
@@ -383,4 +394,39 @@ fn with_counters(wanted: bool, work: impl FnOnce() -> Report) -> Report {
     evidence.counters = Some(moved);
     evidence.cost_ns = Some(evidence.cost_ns.unwrap_or(0) + Span::from(cost).0);
     report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unshaped;
+    use crate::measurement::{Interface, LinkFacts, QueueFacts};
+    use crate::settings::Settings;
+    use crate::units::BitRate;
+
+    /// C38: a queue that is missing, another one, or never used at the end voids the repeat (iota#11738, litmus-go#285, chaosblade#616).
+    #[test]
+    fn a_link_that_was_not_what_it_was_to_be_voids_the_repeat() {
+        let mut settings = Settings::default();
+        settings.link.server.rate = Some(BitRate(1_000_000));
+        let facts = |queues: &[(&str, u64)]| {
+            let queue = |(kind, packets): &(&str, u64)| QueueFacts {
+                kind: (*kind).to_owned(),
+                packets: *packets,
+                ..QueueFacts::default()
+            };
+            let server = Interface { queues: queues.iter().map(queue).collect(), ..Interface::default() };
+            LinkFacts { server, client: Interface::default() }
+        };
+        let said = |facts: Option<&LinkFacts>| unshaped(&settings, facts);
+        assert_eq!(said(Some(&facts(&[("tbf", 1)]))), None);
+        for (found, reason) in [
+            (None, "the server's queue could not be read after the repeat"),
+            (Some(facts(&[])), "the server's queue was to be tbf and was none at the end"),
+            (Some(facts(&[("pfifo_fast", 1)])), "the server's queue was to be tbf and was pfifo_fast at the end"),
+            (Some(facts(&[("tbf", 0)])), "no packet went through the server's tbf: the link was not shaped"),
+        ] {
+            assert_eq!(said(found.as_ref()).as_deref(), Some(reason));
+        }
+        assert_eq!(unshaped(&Settings::default(), None), None, "nothing was asked");
+    }
 }

@@ -18,7 +18,7 @@ fn sysctls() -> BTreeMap<String, String> {
 }
 
 /// An echo that took so long, at one end with these counters, and with Nagle's algorithm on or off.
-fn echo(completion_ns: u64, nagle: bool, counters: &[(&str, u64)]) -> Record {
+pub(super) fn echo(completion_ns: u64, nagle: bool, counters: &[(&str, u64)]) -> Record {
     let mut record = example("c", 0, completion_ns);
     let plain = Buffer {
         asked: Some(65536),
@@ -44,7 +44,7 @@ fn echo(completion_ns: u64, nagle: bool, counters: &[(&str, u64)]) -> Record {
 }
 
 /// A stream for a second whose sender knew that, and whose receiver's buffer was left to the kernel.
-fn stream(tcp: &TcpFacts) -> Record {
+pub(super) fn stream(tcp: &TcpFacts) -> Record {
     let mut record = echo(1, false, &[]);
     let Measurement { completion_ns, chunk_latency_ns, goodput_bps, elapsed_ns, .. } = &mut record.measurement;
     (*completion_ns, *chunk_latency_ns) = (None, None);
@@ -66,19 +66,19 @@ fn stream(tcp: &TcpFacts) -> Record {
     record
 }
 
-fn of(record: &Record) -> CellFindings {
+pub(super) fn of(record: &Record) -> CellFindings {
     explain(&[record], &sysctls())
 }
 
 #[track_caller]
-fn sentence(record: &Record, name: &str) -> String {
+pub(super) fn sentence(record: &Record, name: &str) -> String {
     let found = of(record);
     let finding = found.findings.iter().find(|finding| finding.name == name);
     finding.unwrap_or_else(|| panic!("{name} does not fire: {found:?}")).sentence.clone()
 }
 
 #[track_caller]
-fn silent(record: &Record, name: &str) {
+pub(super) fn silent(record: &Record, name: &str) {
     assert!(!of(record).has(name), "{name} fires: {:?}", of(record));
 }
 
@@ -131,7 +131,9 @@ fn losses_are_told_with_their_counts() {
     assert!(drops.starts_with("7 datagrams"), "{drops}");
     silent(&echo(1, false, &[("UdpInDatagrams", 7)]), "udp-receive-drops");
     let pruned = sentence(&echo(1, false, &[("TcpExtRcvPruned", 2)]), "receive-queue-drops");
-    assert!(pruned.contains("TcpExtRcvPruned 2"), "{pruned}");
+    assert!(pruned.ends_with("2 times pruning made no room (TcpExtRcvPruned)"), "{pruned}");
+    let backlog = sentence(&echo(1, false, &[("TcpExtTCPBacklogDrop", 1)]), "receive-queue-drops");
+    assert!(backlog.ends_with("1 time the backlog was full (TcpExtTCPBacklogDrop)"), "{backlog}");
     silent(&echo(1, false, &[]), "receive-queue-drops");
     assert!(
         sentence(&echo(1, false, &[("TcpRetransSegs", 3), ("TcpOutSegs", 1000)]), "retransmissions")
@@ -148,7 +150,15 @@ fn what_limits_a_stream_is_what_the_sender_waited_for() {
     assert!(sentence(&receiver, "receiver-limited").contains("450 ms of the 900 ms that it had data to send (50 %)"));
     silent(&receiver, "send-buffer-limited");
     receiver.measurement.client.rcvbuf.asked = Some(32768);
-    assert!(sentence(&receiver, "receiver-limited").contains("was asked for (32 KiB)"));
+    receiver.measurement.client.rcvbuf.initial = Some(65536);
+    (receiver.measurement.client.rcvbuf.end, receiver.measurement.client.rcvbuf.peak) = (Some(65536), Some(65536));
+    assert!(sentence(&receiver, "receiver-limited").contains("of the client, whose buffer is 64 KiB,"));
+    assert_eq!(
+        sentence(&receiver, "autotuning-off"),
+        "the client's receive buffer stayed at the 64 KiB that it was given when 32 KiB were asked, and the sender waited for it"
+    );
+    receiver.measurement.client.rcvbuf.peak = Some(131_072);
+    silent(&receiver, "autotuning-off");
     assert!(sentence(&stream(&waits(0, 800_000_000)), "send-buffer-limited").contains("(89 %)"));
     silent(&stream(&waits(100_000_000, 100_000_000)), "receiver-limited");
 
@@ -195,8 +205,12 @@ fn drops_of_a_queue_are_told_unless_it_was_told_to_lose() {
     };
     record.measurement.link = with(10, &[("limit", "1000")]);
     assert_eq!(sentence(&record, name), "the server's netem dropped 10 of 100 packets (10 %)");
-    record.measurement.link = with(10, &[("loss", "1%")]);
-    silent(&record, name);
+    record.measurement.link = with(10, &[("limit", "1000"), ("loss", "0%"), ("loss_p", "1%"), ("loss_bad", "0%")]);
+    sentence(&record, name);
+    for loss in ["loss", "loss_p", "loss_good"] {
+        record.measurement.link = with(10, &[(loss, "1%")]);
+        silent(&record, name);
+    }
     record.measurement.link = with(0, &[]);
     silent(&record, name);
 }
@@ -269,7 +283,17 @@ fn growth_is_worth_a_word_only_beyond_what_is_on_its_way() {
     let mut record = stream(&facts);
     silent(&record, "autotuned");
     record.measurement.client.rcvbuf.peak = Some(6 << 20);
-    assert!(sentence(&record, "autotuned").contains("from 128 KiB to 6 MiB, 50 times the"), "{:?}", of(&record));
+    assert_eq!(
+        sentence(&record, "autotuned"),
+        "left to the kernel, the client's receive buffer grew from 128 KiB to 6 MiB (50 times); goodput times the smallest round trip (1.00 ms) \
+         keep 125000 B on their way"
+    );
+    record.measurement.server.sndbuf =
+        Buffer { asked: None, initial: Some(16384), end: Some(4 << 20), ..Buffer::default() };
+    assert!(
+        sentence(&record, "autotuned").contains("and the server's send buffer grew from 16 KiB to 4 MiB (33 times)")
+    );
+    record.measurement.server.sndbuf.asked = Some(2 << 20);
     record.measurement.client.rcvbuf.peak = Some(400_000);
     silent(&record, "autotuned");
     record.measurement.client.rcvbuf =

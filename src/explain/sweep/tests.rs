@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Cost, explain_sweep, knee};
+use super::{ClearFrom, explain_sweep};
 use crate::measurement::{Evidence, Switch};
 use crate::record::{Record, example};
 use crate::settings::{Axes, Value};
@@ -37,6 +37,7 @@ fn what_slow_cells_have_in_common_is_named_and_so_is_the_knee() {
     let explained = explain_sweep(&cells, &records, |_| &sysctls);
     let group = explained.groups.iter().find(|group| group.name == "sctp-retransmission-timeout").expect("a group");
     assert_eq!((group.cells, group.of, group.rule.as_deref()), (4, 8, Some("rcvbuf ≤ 4 KiB")));
+    assert_eq!(group.clear_from, [ClearFrom { axis: "rcvbuf".to_owned(), value: Value::Int(8192) }]);
     let knees: Vec<String> =
         explained.knees.iter().map(|knee| format!("{} {} {}", knee.axis, knee.value, knee.others)).collect();
     assert_eq!(knees, ["rcvbuf 8192 nodelay=off", "rcvbuf 8192 nodelay=on"]);
@@ -72,16 +73,4 @@ fn two_axes_may_be_needed_and_what_no_two_separate_is_not_named() {
     last.measurement.client.evidence =
         Some(Evidence { counters: Some(BTreeMap::from([("SctpT3RtxExpireds".to_owned(), 1)])), ..Evidence::default() });
     assert_eq!(rule(&records), None);
-}
-
-#[test]
-fn a_knee_is_where_more_does_not_help_and_nothing_later_is_worse() {
-    let costs = |medians: &[u64]| -> Vec<(u64, Cost)> {
-        (1..).zip(medians).map(|(value, &median)| (value, Cost { median, spread: 0 })).collect()
-    };
-    assert_eq!(knee(&costs(&[1000, 500, 100, 101]), true), Some(3));
-    assert_eq!(knee(&costs(&[100, 101, 100]), true), None, "nothing bends");
-    assert_eq!(knee(&costs(&[1000, 100, 500, 100]), true), Some(4), "the third is bad again");
-    assert_eq!(knee(&costs(&[10, 500, 980, 1000]), false), Some(3));
-    assert_eq!(knee(&costs(&[1000, 100, 500]), true), None, "the best one is not the end of it");
 }

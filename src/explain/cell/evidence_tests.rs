@@ -1,0 +1,420 @@
+//! Rules on what is watched, sampled and told of associations, queues and devices: each with a repeat that must trigger it, and one alike.
+
+use super::tests::{echo, sentence, silent, stream};
+use crate::measurement::{
+    Association, Beside, Distribution, End, Evidence, Interface, LinkFacts, OptionReading, QueueFacts, Reading,
+    Samples, Silences, SysctlFacts, TcpFacts,
+};
+use crate::record::Record;
+
+/// An echo whose client waited in silence for these times, the longest first, in milliseconds.
+fn silences(nagle: bool, counters: &[(&str, u64)], longest: &[u64]) -> Record {
+    let longest_ns: Vec<u64> = longest.iter().map(|ms| ms * 1_000_000).collect();
+    let sum_ns: u64 = longest_ns.iter().sum();
+    let watched_ns = sum_ns + 1_000_000;
+    let mut record = echo(watched_ns, nagle, counters);
+    // The quickest chunk did not wait.
+    record.measurement.chunk_latency_ns = Some(latency(32, 500_000, 1_000_000));
+    let count = longest_ns.len() as u64;
+    evidence(&mut record).silences = Some(Silences { count, sum_ns, longest_ns, watched_ns, ..Silences::default() });
+    record
+}
+
+fn silent_for(longest_ns: &[u64]) -> Silences {
+    Silences { count: longest_ns.len() as u64, longest_ns: longest_ns.to_vec(), ..Silences::default() }
+}
+
+fn evidence(record: &mut Record) -> &mut Evidence {
+    record.measurement.client.evidence.get_or_insert_default()
+}
+
+#[test]
+fn timers_account_for_the_silences_that_are_long_enough_and_for_no_more_than_there_were() {
+    let name = "sctp-retransmission-timeout";
+    let record = silences(true, &[("SctpT3RtxExpireds", 2), ("SctpDelaySackExpireds", 2)], &[2016, 816, 204, 204]);
+    assert_eq!(
+        sentence(&record, name),
+        "2 retransmission timers (T3-rtx) ran out, each after 1.00 s or more (net.sctp.rto_min): 2 times nothing arrived meanwhile, \
+         2.83 s of the 3.24 s (87 %)"
+    );
+    let sacks = sentence(&record, "delayed-sack-with-nagle");
+    assert!(sacks.ends_with("2 times nothing arrived meanwhile, 408 ms of the 3.24 s (13 %)"), "{sacks}");
+    let fewer = silences(true, &[("SctpT3RtxExpireds", 1)], &[2016, 2015]);
+    assert!(sentence(&fewer, name).contains("1 time nothing arrived meanwhile, 2.02 s of"));
+    let none = silences(true, &[("SctpT3RtxExpireds", 1)], &[200]);
+    assert!(sentence(&none, name).contains("and no arrival waited for that"));
+    let tcp = silences(false, &[("TcpExtTCPTimeouts", 1)], &[204]);
+    assert!(sentence(&tcp, "tcp-retransmission-timeout").contains("204 ms of the 205 ms (100 %)"));
+    silent(&silences(true, &[], &[2016]), name);
+}
+
+#[test]
+fn an_own_sysctl_or_option_decides_how_long_a_timer_is() {
+    let mut record = silences(true, &[("SctpDelaySackExpireds", 1)], &[101]);
+    silent(&record, "delayed-sack-with-nagle");
+    let given = Some("100".to_owned());
+    record.measurement.sysctls.insert("net.sctp.sack_timeout".to_owned(), SysctlFacts { asked: None, given });
+    assert!(sentence(&record, "delayed-sack-with-nagle").contains("(100 ms, net.sctp.sack_timeout)"));
+    let mut record = silences(true, &[("SctpDelaySackExpireds", 1)], &[51]);
+    let given = Some(Reading::Word("50ms".to_owned()));
+    let option = OptionReading { asked: Reading::Word("50ms".to_owned()), given, end: None };
+    record.measurement.server.options.insert("sctp.sack_delay".to_owned(), option);
+    assert!(sentence(&record, "delayed-sack-with-nagle").contains("(50.0 ms, sctp.sack_delay)"));
+}
+
+#[test]
+fn a_long_path_is_no_delayed_acknowledgement() {
+    let name = "delayed-ack-with-nagle";
+    let record = |min_rtt_ns| {
+        let mut record = silences(true, &[("TcpExtDelayedACKs", 2)], &[104, 100]);
+        evidence(&mut record).tcp = Some(TcpFacts { min_rtt_ns: Some(min_rtt_ns), ..TcpFacts::default() });
+        record.measurement.chunk_latency_ns = Some(latency(24, 200_000, 100_000_000));
+        record
+    };
+    assert!(sentence(&record(150_000), name).contains("2 times nothing arrived meanwhile, 204 ms of"));
+    silent(&record(100_000_000), name);
+    let mut all_alike = record(150_000);
+    all_alike.measurement.chunk_latency_ns = Some(latency(24, 100_000_000, 100_000_000));
+    silent(&all_alike, name);
+}
+
+fn latency(count: u64, min: u64, p50: u64) -> Distribution {
+    Distribution { count, min, p50, max: p50, ..example_latency() }
+}
+
+fn example_latency() -> Distribution {
+    echo(1, false, &[]).measurement.chunk_latency_ns.unwrap_or_else(|| panic!("an echo has latencies"))
+}
+
+#[test]
+fn a_median_of_whole_ticks_is_told_unless_the_path_takes_as_long() {
+    let record = |count, min, p50| {
+        let mut record = echo(1, false, &[]);
+        evidence(&mut record).tick_ns = Some(4_000_000);
+        evidence(&mut record).silences = Some(silent_for(&[p50; 23]));
+        record.measurement.chunk_latency_ns = Some(latency(count, min, p50));
+        record
+    };
+    let name = "jiffy-bound";
+    assert_eq!(
+        sentence(&record(24, 90_000, 43_990_000), name),
+        "the median round trip (44.0 ms) is 11 ticks of this kernel's timer (4.00 ms each, 250 a second), and the quickest took 90.0 µs"
+    );
+    silent(&record(24, 90_000, 43_000_000), name);
+    silent(&record(24, 43_900_000, 44_000_000), name);
+    silent(&record(4, 90_000, 44_000_000), name);
+    silent(&record(24, 90_000, 90_000), name);
+    let mut once = record(24, 90_000, 43_990_000);
+    evidence(&mut once).silences = Some(silent_for(&[43_990_000]));
+    silent(&once, name);
+    let short = record(24, 90_000, 4_000_000);
+    assert!(sentence(&short, name).starts_with("the median round trip (4.00 ms) is 1 tick of"));
+}
+
+#[test]
+fn chunks_that_found_no_room_are_those_that_arrived_more_often_than_they_were_sent() {
+    let name = "burst-beyond-the-window";
+    let record = |arrived, discards, twice| {
+        let mut record = echo(1, false, &[("SctpInDataChunkDiscards", discards)]);
+        let end = |chunks_in, chunks_out| {
+            Some(Box::new(Association {
+                ordered_chunks_in: Some(chunks_in),
+                ordered_chunks_out: Some(chunks_out),
+                unordered_chunks_in: Some(0),
+                unordered_chunks_out: Some(0),
+                duplicate_chunks_in: Some(twice),
+                ..Association::default()
+            }))
+        };
+        (record.measurement.client.association, record.measurement.server.association) =
+            (end(32, 32), end(arrived, 32));
+        record
+    };
+    assert_eq!(
+        sentence(&record(167, 0, 0), name),
+        "of 167 data chunks that arrived at the server 135 found no room in its receive buffer"
+    );
+    assert!(sentence(&record(32, 3, 1), name).starts_with("1 data chunk was discarded"));
+    silent(&record(32, 2, 1), name);
+    silent(&record(32, 0, 0), name);
+}
+
+#[test]
+fn an_echo_that_waits_for_the_window_is_a_burst_beyond_it_and_chunks_share_packets_only_where_told() {
+    let mut record = silences(false, &[], &[30]);
+    let tcp = |waited| Some(TcpFacts { rwnd_limited_ns: Some(waited), ..TcpFacts::default() });
+    evidence(&mut record).tcp = tcp(20_000_000);
+    let said = sentence(&record, "burst-beyond-the-window");
+    assert!(
+        said.ends_with("(a buffer of 128 KiB) let through, and waited for it for 20.0 ms of 31.0 ms (65 %)"),
+        "{said}"
+    );
+    evidence(&mut record).tcp = tcp(2_000_000);
+    silent(&record, "burst-beyond-the-window");
+
+    let end = |packets| Association {
+        ordered_chunks_out: Some(32),
+        unordered_chunks_out: Some(0),
+        packets_out: Some(packets),
+        ..Association::default()
+    };
+    record.measurement.server.association = Some(Box::new(end(50)));
+    record.measurement.client.association = Some(Box::new(end(9)));
+    assert_eq!(sentence(&record, "bundled"), "the client sent 32 data chunks in 9 packets");
+    record.measurement.client.association = Some(Box::new(end(17)));
+    silent(&record, "bundled");
+}
+
+#[test]
+fn a_closed_sctp_window_shows_in_silences() {
+    let mut record = silences(false, &[], &[1000]);
+    let looks = |record: &mut Record, closed| {
+        if let Some(silences) = &mut evidence(record).silences {
+            (silences.looks, silences.closed) = (Some(9), Some(closed));
+        }
+    };
+    looks(&mut record, 7);
+    assert!(sentence(&record, "zero-window").ends_with("closed (0 bytes) at 7 of 9 looks"));
+    looks(&mut record, 0);
+    silent(&record, "zero-window");
+}
+
+/// The server's only queue, of that kind and set to that.
+fn link(kind: &str, drops: u64, given: &[(&str, &str)]) -> LinkFacts {
+    let given = given.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let queue =
+        QueueFacts { kind: kind.to_owned(), packets: 990, bytes: 1_200_000, drops, given, ..QueueFacts::default() };
+    let server = Interface { mtu: Some(1500), gso_max_segs: Some(65535), queues: vec![queue], ..Interface::default() };
+    LinkFacts { server, ..LinkFacts::default() }
+}
+
+#[test]
+fn a_netem_that_does_not_hold_what_is_on_its_way_is_told_from_a_full_queue() {
+    let mut record = stream(&TcpFacts::default());
+    let given = [("rate", "100Mbit/s"), ("delay", "20ms"), ("loss", "0%")];
+    let with = |drops, limit| link("netem", drops, &[&given[..], &[("limit", limit)]].concat());
+    record.measurement.link = Some(with(10, "100"));
+    assert_eq!(
+        sentence(&record, "netem-limit-too-small"),
+        "the server's netem dropped 10 of 1000 packets (1.0 %) though none were to be lost: it holds 100, those on their way among them, which at \
+         100 Mbit/s for 20.0 ms are 165 of 1514 bytes"
+    );
+    silent(&record, "link-queue-drops");
+    record.measurement.link = Some(with(10, "1000"));
+    silent(&record, "netem-limit-too-small");
+    sentence(&record, "link-queue-drops");
+    record.measurement.link = Some(with(0, "100"));
+    silent(&record, "netem-limit-too-small");
+    record.measurement.link = Some(link("netem", 10, &[("delay", "20ms"), ("limit", "100")]));
+    assert!(sentence(&record, "netem-limit-too-small").ends_with("for 20.0 ms each, and more came in that time"));
+    record.measurement.link = Some(link("tbf", 10, &[("rate", "100Mbit/s"), ("limit_bytes", "1000")]));
+    silent(&record, "netem-limit-too-small");
+}
+
+#[test]
+fn a_queue_stands_where_the_round_trip_has_grown_and_the_queue_has_a_rate() {
+    let name = "standing-queue";
+    let facts = |rtt_ns| TcpFacts { rtt_ns: Some(rtt_ns), min_rtt_ns: Some(10_000_000), ..TcpFacts::default() };
+    let mut record = stream(&facts(300_000_000));
+    record.measurement.link = Some(link("netem", 0, &[("rate", "5Mbit/s"), ("delay", "5ms"), ("limit", "100")]));
+    assert_eq!(
+        sentence(&record, name),
+        "packets waited for 290 ms in the server's netem, which at 5.00 Mbit/s holds up to 242 ms: the round trip was 300 ms as a rule and 10.0 ms \
+         at its least"
+    );
+    if let Some(evidence) = &mut record.measurement.server.evidence {
+        evidence.tcp = Some(TcpFacts { sent_bytes: Some(9), ..facts(25_000_000) });
+    }
+    silent(&record, name);
+    let transfer = End { evidence: stream(&facts(300_000_000)).measurement.server.evidence, ..End::default() };
+    let mut beside = echo(1, false, &[]);
+    beside.measurement.link.clone_from(&record.measurement.link);
+    silent(&beside, name);
+    beside.measurement.beside = Some(Box::new(Beside { server: transfer, ..Beside::default() }));
+    sentence(&beside, name);
+    beside.measurement.link = Some(link("netem", 0, &[("delay", "5ms"), ("limit", "100")]));
+    silent(&beside, name);
+}
+
+#[test]
+fn order_changes_only_where_nothing_is_lost() {
+    let name = "reordered";
+    let mut record = echo(1, false, &[("TcpExtTCPOFOQueue", 12), ("TcpInSegs", 100), ("TcpRetransSegs", 2)]);
+    silent(&record, name);
+    record.measurement.link =
+        Some(link("netem", 0, &[("delay", "4ms"), ("jitter", "1ms"), ("loss", "0%"), ("reorder", "0%")]));
+    assert_eq!(
+        sentence(&record, name),
+        "12 of 100 segments arrived out of order and were kept aside; 2 were sent again for it; the link lost none and changed their order \
+         (the server's netem: each delayed by itself within ± 1.00 ms)"
+    );
+    record.measurement.link = Some(link("netem", 1, &[("jitter", "1ms")]));
+    silent(&record, name);
+    record.measurement.link = Some(link("netem", 0, &[("jitter", "1ms"), ("loss", "1%")]));
+    silent(&record, name);
+    record.measurement.link = Some(link("netem", 0, &[("jitter", "1ms")]));
+    evidence(&mut record).counters = Some([("TcpExtTCPOFOQueue".to_owned(), 0)].into());
+    silent(&record, name);
+}
+
+#[test]
+fn gaps_tell_of_sctp_s_order_unless_chunks_found_no_room() {
+    let record = |arrived, gaps| {
+        let mut record = echo(1, false, &[("SctpInDataChunkDiscards", 26)]);
+        record.measurement.link = Some(link("netem", 0, &[("jitter", "1ms")]));
+        let end = |chunks_in, chunks_out, gaps| Association {
+            ordered_chunks_in: Some(chunks_in),
+            ordered_chunks_out: Some(chunks_out),
+            unordered_chunks_in: Some(0),
+            unordered_chunks_out: Some(0),
+            duplicate_chunks_in: Some(13),
+            gaps: Some(gaps),
+            ..Association::default()
+        };
+        record.measurement.client.association = Some(Box::new(end(0, 32, gaps)));
+        record.measurement.server.association = Some(Box::new(end(arrived, 0, 0)));
+        record
+    };
+    assert!(sentence(&record(32, 9), "reordered").starts_with(
+        "data chunks arrived out of order: 9 gaps were reported in what had arrived; 26 were sent again for it; the link lost none"
+    ));
+    silent(&record(32, 0), "reordered");
+    silent(&record(40, 9), "reordered");
+}
+
+#[test]
+fn segments_are_lost_together_only_from_packets_that_hold_several() {
+    let name = "segments-lost-together";
+    let mut record = stream(&TcpFacts { retransmits: Some(130), ..TcpFacts::default() });
+    record.measurement.link = Some(link("netem", 12, &[("loss", "1%")]));
+    assert!(
+        sentence(&record, name)
+            .starts_with("the server's netem lost 12 packets, and 130 segments were sent again, 11 for each")
+    );
+    if let Some(link) = &mut record.measurement.link {
+        link.server.gso_max_segs = Some(1);
+    }
+    silent(&record, name);
+    record.measurement.link = Some(link("netem", 60, &[("loss", "1%")]));
+    silent(&record, name);
+    record.measurement.link = Some(link("netem", 12, &[("loss", "0%")]));
+    silent(&record, name);
+}
+
+fn samples(columns: &[(u64, u64)]) -> Samples {
+    Samples {
+        t_ns: (0..columns.len() as u64).collect(),
+        rcvbuf_bytes: Some(columns.iter().map(|(size, _)| *size).collect()),
+        rcvbuf_used_bytes: Some(columns.iter().map(|(_, used)| *used).collect()),
+        ..Samples::default()
+    }
+}
+
+#[test]
+fn a_reader_that_does_not_read_is_told_from_a_window_that_is_small() {
+    let mut record = stream(&TcpFacts { rwnd_limited_ns: Some(450_000_000), ..TcpFacts::default() });
+    evidence(&mut record).counters = Some([("TcpExtTCPToZeroWindowAdv".to_owned(), 3)].into());
+    record.measurement.client.samples = Some(samples(&[(100, 90), (100, 60), (100, 10)]));
+    let said = sentence(&record, "application-limited");
+    assert!(said.contains("closed 3 times, at 2 of 3 looks") && said.ends_with("450 ms of 900 ms (50 %)"), "{said}");
+    silent(&record, "receiver-limited");
+    silent(&record, "beyond-the-size");
+    record.measurement.client.samples = Some(samples(&[(100, 30), (100, 10), (100, 110)]));
+    silent(&record, "application-limited");
+    sentence(&record, "receiver-limited");
+    assert_eq!(sentence(&record, "beyond-the-size"), "up to 110 B lay in the client's receive buffer of 100 B");
+}
+
+#[test]
+fn a_writer_that_does_not_write_leaves_the_connection_idle() {
+    let mut record = stream(&TcpFacts { min_rtt_ns: Some(1_000_000), ..TcpFacts::default() });
+    silent(&record, "application-limited");
+    let watched = |record: &mut Record, watched_ns| {
+        evidence(record).silences = Some(Silences { watched_ns, ..Silences::default() });
+    };
+    // It had something to send for 900 ms.
+    watched(&mut record, 1_300_000_000);
+    let said = sentence(&record, "application-limited");
+    assert!(
+        said.starts_with("the server's program did not write as fast") && said.contains("399 ms of 1.30 s (31 %)"),
+        "{said}"
+    );
+    watched(&mut record, 1_000_000_000);
+    silent(&record, "application-limited");
+}
+
+#[test]
+fn a_size_beyond_use_is_told_where_nobody_waited_for_it() {
+    let name = "larger-than-used";
+    let tcp = TcpFacts { rwnd_limited_ns: Some(0), sndbuf_limited_ns: Some(0), ..TcpFacts::default() };
+    let record = |tcp: &TcpFacts, window, held, looks| {
+        let mut record = stream(tcp);
+        record.measurement.client.rcvbuf.asked = Some(1 << 20);
+        record.measurement.server.samples = Some(Samples {
+            t_ns: (0..looks).collect(),
+            snd_wnd_bytes: Some((0..looks).map(|_| window).collect()),
+            sndbuf_used_bytes: Some((0..looks).map(|_| held).collect()),
+            ..Samples::default()
+        });
+        record
+    };
+    let said = sentence(&record(&tcp, 1_000_000, 65536, 20), name);
+    assert_eq!(
+        said,
+        "the client's receive buffer (1 MiB asked) offered a window of up to 1000000 B, and at 20 looks the server never held more than 64 KiB, sent \
+         or waiting, the kernel's own overhead included"
+    );
+    silent(&record(&tcp, 200_000, 65536, 20), name);
+    silent(&record(&tcp, 1_000_000, 65536, 9), name);
+    silent(&record(&TcpFacts { rwnd_limited_ns: Some(90_000_000), ..tcp }, 1_000_000, 65536, 20), name);
+}
+
+#[test]
+fn what_waits_in_the_own_send_buffer_is_what_neither_path_nor_queue_can_hold() {
+    let name = "waits-in-the-send-buffer";
+    let record = |p50, limit: &str, held| {
+        let mut record = echo(600_000_000, false, &[]);
+        record.measurement.goodput_bps = Some(4_500_000);
+        record.measurement.chunk_latency_ns = Some(latency(300, 11_000_000, p50));
+        evidence(&mut record).sndbuf_used_peak_bytes = Some(held);
+        evidence(&mut record).tcp = Some(TcpFacts { min_rtt_ns: Some(10_000_000), ..TcpFacts::default() });
+        let server = link("netem", 0, &[("rate", "5Mbit/s"), ("limit", limit)]).server;
+        record.measurement.link = Some(LinkFacts { client: server.clone(), server });
+        record
+    };
+    let said = sentence(&record(300_000_000, "20", 600_000), name);
+    assert!(
+        said.starts_with("the median chunk took 300 ms, of which path and queue of the link make 58.4 ms at most"),
+        "{said}"
+    );
+    silent(&record(300_000_000, "1000", 600_000), name);
+    silent(&record(300_000_000, "20", 60_000), name);
+    silent(&record(80_000_000, "20", 600_000), name);
+}
+
+#[test]
+fn other_protocols_fill_a_link_by_the_queue_s_own_count() {
+    let mut record = stream(&TcpFacts::default());
+    record.measurement.server.evidence = None;
+    evidence(&mut record).silences = Some(Silences { watched_ns: 1_000_000_000, ..Silences::default() });
+    evidence(&mut record).tcp = None;
+    record.measurement.link = Some(link("netem", 0, &[("rate", "10Mbit/s")]));
+    assert_eq!(sentence(&record, "link-limited"), "the server's netem passed on 9.60 Mbit/s of 10.0 Mbit/s (96 %)");
+    record.measurement.link = Some(link("netem", 0, &[("rate", "20Mbit/s")]));
+    silent(&record, "link-limited");
+}
+
+#[test]
+fn fragments_and_full_backlogs_are_counted() {
+    let cut = echo(1, false, &[("IpFragCreates", 3), ("IpFragOKs", 1)]);
+    assert_eq!(sentence(&cut, "fragmented"), "IP cut 1 datagram into 3 fragments");
+    assert!(sentence(&echo(1, false, &[("SctpFragUsrMsgs", 2)]), "fragmented").starts_with("SCTP cut 2 messages"));
+    silent(&echo(1, false, &[("IpFragOKs", 1)]), "fragmented");
+
+    let mut record = echo(1, false, &[("DevRxDrops", 5)]);
+    silent(&record, "processor-backlog-drops");
+    evidence(&mut record).softnet_drops = Some(3);
+    assert!(sentence(&record, "processor-backlog-drops").starts_with("3 packets had arrived"));
+    evidence(&mut record).counters = Some([("DevRxDrops".to_owned(), 0)].into());
+    silent(&record, "processor-backlog-drops");
+}
