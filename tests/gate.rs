@@ -100,9 +100,9 @@ fn a_regression_that_is_there_again_fails_with_1() {
     assert!(ran.out.contains("REGRESSION: 1 regressed, 5 unchanged"), "{}", ran.out);
     assert!(ran.out.contains("confirmed by running it again"), "{}", ran.out);
     assert!(ran.out.contains("rcvbuf=4 KiB nodelay=on") && ran.out.contains("×10.0"), "{}", ran.out);
-    assert!(ran.err.contains("1 cells look worse and are run again, 8 times each"), "{}", ran.err);
+    assert!(ran.err.contains("1 cell may be worse and is run again, 40 times each"), "{}", ran.err);
     let again = common::records(&workshop.path().join("slow/confirm"));
-    assert_eq!(again.len(), 8, "only that cell was run again");
+    assert_eq!(again.len(), 40, "only that cell was run again");
     // The other way round it is an improvement, and a hint.
     let text = std::fs::read_to_string(workshop.path().join("baseline.json")).expect("a file");
     assert!(text.contains("was faster then"));
@@ -178,6 +178,7 @@ fn cells_of_one_side_are_named_and_an_error_unless_allowed() {
     gate(&workshop, "more", &["--allow", "kernel,cells"]).expect(0);
 }
 
+// C44, C47: the differences are listed, and nothing is judged without an explicit word.
 #[test]
 fn another_kernel_host_or_clock_is_named_and_an_error_unless_allowed() {
     for (aspect, text) in [("kernel", "is 7.0"), ("clock", "was real time, is virtual time"), ("host", "is elsewhere")]

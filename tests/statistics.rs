@@ -1,7 +1,10 @@
 //! The statistics of `src/stats` beside those of `SciPy`: figures stored in `tests/reference/figures.json`, made by the script beside it.
 
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use serde_json::Value;
-use sweep::stats::{Shape, benjamini_hochberg, holm, mann_whitney, median_interval, ratio};
+use sweep::settings::Precision;
+use sweep::stats::{Shape, benjamini_hochberg, holm, mann_whitney, median_interval, ratio, reached};
 
 fn reference(name: &str) -> Vec<Value> {
     let all: Value = serde_json::from_str(include_str!("reference/figures.json")).expect("JSON");
@@ -107,4 +110,48 @@ fn outliers_lie_beyond_the_same_fences() {
         found += outliers.len();
     }
     assert!(found > 0);
+}
+
+/// How often the interval of a cell that was repeated until it was narrow enough (from 6 to 50 times, ±`share` at 95 %) holds the true
+/// median, of figures that `draw` makes of two uniform numbers, around a million.
+fn coverage(share: &str, draw: fn(f64, f64) -> f64) -> f64 {
+    let text = |text: &str| text.parse().expect("a share");
+    let precision = Precision { min: 6, share: text(share), confidence: text("95%") };
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let cells = 2000;
+    let holding = (0..cells).filter(|_| {
+        let (mut figures, mut look): (Vec<u64>, u32) = (Vec::new(), precision.min);
+        loop {
+            while figures.len() < look.min(50) as usize {
+                let factor = draw(rng.random_range(0.0..1.0), rng.random_range(0.0..1.0));
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "about a million")]
+                figures.push((1e6 * factor) as u64);
+            }
+            if look >= 50 || reached("completion", &figures, &precision).enough {
+                let interval = median_interval(&figures, 0.95).expect("six or more");
+                return interval.low <= 1_000_000 && 1_000_000 <= interval.high;
+            }
+            look = precision.next_look(look);
+        }
+    });
+    f64::from(u32::try_from(holding.count()).expect("few")) / f64::from(cells)
+}
+
+/// Box and Muller.
+fn normal(a: f64, b: f64) -> f64 {
+    (-2.0 * (1.0 - a).ln()).sqrt() * (std::f64::consts::TAU * b).cos()
+}
+
+#[test]
+fn stopping_when_an_interval_is_narrow_costs_some_of_its_coverage_and_no_more() {
+    // docs/gate.md has the figures.
+    for (share, draw) in [
+        ("2%", (|a, b| 1.0 + 0.02 * normal(a, b)) as fn(f64, f64) -> f64),
+        ("2%", |a, b| 1.0 + 0.05 * normal(a, b)),
+        ("10%", |a, b| (0.3 * normal(a, b)).exp()),
+    ] {
+        let found = coverage(share, draw);
+        assert!(found > 0.88, "{share}: {found}");
+    }
+    assert!(coverage("50%", |a, b| 1.0 + 0.01 * normal(a, b)) > 0.95, "one look costs nothing");
 }

@@ -59,3 +59,36 @@ fn one_repeat_in_virtual_time_is_enough_for_any_change() {
     gate(&workshop, "byte", &["--max-regression", "0%"]).expect(1);
     gate(&workshop, "byte", &[]).expect(0);
 }
+
+// C46, and C18 as its control: does the gate bite, and only where it should?
+#[test]
+fn nodelay_turned_off_fails_exactly_the_cells_that_wait_for_it() {
+    let workshop = Workshop::new(
+        r#"
+name = "writes"
+[run]
+repeat = 1
+[kernel]
+image = "debian:6.12"
+clock = "virtual"
+[link]
+topology = "loopback"
+[workload]
+kind = "echo"
+protocol = "tcp"
+chunk_count = 40
+chunk_size = 64
+[socket]
+nodelay = true
+[axes]
+"workload.pattern" = ["write-read", "write-write-read"]
+"#,
+    );
+    run(&workshop, "base", &[]);
+    workshop.run(&["baseline", "base", "-o", "baseline.json"]).expect(0);
+    run(&workshop, "nagle", &["--set", "socket.nodelay=false"]);
+    let ran = gate(&workshop, "nagle", &[]).expect(1);
+    assert!(ran.out.contains("1 regressed, 1 unchanged"), "{}", ran.out);
+    let line = ran.out.lines().find(|line| line.contains("REGRESSED")).expect("a regression");
+    assert!(line.contains("workload.pattern=write-write-read"), "{}", ran.out);
+}

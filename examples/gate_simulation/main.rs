@@ -3,8 +3,12 @@
 //!
 //!     just gate-simulation [GATES]
 //!
+//! And how well a median is known where a cell is repeated until it is known well enough (`precision.rs`).
+//!
 //! It ends with exit code 1 if gates over cells that did not change alarm in more than 1 %, for those kinds of noise of which
 //! docs/gate.md says that they do not.
+
+mod precision;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -19,7 +23,7 @@ use sweep::settings::{Axes, Clock, Value};
 
 const CELLS: usize = 40;
 /// Repeats of the baseline and of the run. Five are the default of a run.
-const COUNTS: [(usize, usize); 5] = [(20, 5), (8, 8), (20, 10), (20, 20), (40, 40)];
+const COUNTS: [(usize, usize); 6] = [(20, 5), (40, 5), (8, 8), (20, 10), (20, 20), (40, 40)];
 /// Gates of each row unless the command line says otherwise.
 const GATES: u64 = 1000;
 /// A real change, in the cell that has one.
@@ -124,6 +128,8 @@ struct Ended {
     withheld: bool,
     /// It found the cell that did change.
     found: bool,
+    /// Repeats that cells were run again for, all together.
+    again: usize,
 }
 
 /// One gate: a baseline, a run, and a run again of what looks worse. `changed` is the cell that is slower on purpose.
@@ -133,7 +139,9 @@ fn gate(before: &Baseline, after: &Baseline, changed: Option<usize>, again: impl
         judged.cells.iter().enumerate().any(|(cell, of)| of.verdict == Verdict::Regressed && Some(cell) != changed)
     };
     let suspected = wrong(&judged);
+    let mut cost = 0;
     if !judged.suspects().is_empty() {
+        cost = judged.suspects().len() * judged.repeats_to_confirm();
         let again = again(judged.repeats_to_confirm());
         judged.confirm(before, &again);
     }
@@ -142,6 +150,7 @@ fn gate(before: &Baseline, after: &Baseline, changed: Option<usize>, again: impl
         alarmed: wrong(&judged),
         withheld: judged.overall() == Overall::NotJudged,
         found: changed.is_some_and(|cell| judged.cells[cell].verdict == Verdict::Regressed),
+        again: cost,
     }
 }
 
@@ -227,6 +236,7 @@ fn on_virtual_time(seed: u64, change: Option<f64>) -> Ended {
         alarmed: (0..CELLS).any(|cell| regressed(cell) && Some(cell) != changed),
         withheld: judged.overall() == Overall::NotJudged,
         found: changed.is_some_and(regressed),
+        again: 0,
     }
 }
 
@@ -238,6 +248,8 @@ struct Row {
     alarmed: f64,
     withheld: f64,
     found: f64,
+    /// Repeats that a gate over unchanged cells runs again, in the mean.
+    again: f64,
 }
 
 fn row(name: &str, counts: &str, gates: u64, one: impl Fn(u64, bool) -> Ended + Sync) -> Row {
@@ -256,10 +268,11 @@ fn row(name: &str, counts: &str, gates: u64, one: impl Fn(u64, bool) -> Ended + 
         alarmed: share(&same, |ended| ended.alarmed),
         withheld: share(&same, |ended| ended.withheld),
         found: share(&changed, |ended| ended.found),
+        again: number(same.iter().map(|ended| ended.again as u64).sum()) / number(gates),
     };
     println!(
-        "| {} | {} | {:.2} | {:.2} | {:.2} | {:.1} |",
-        row.name, row.counts, row.suspected, row.alarmed, row.withheld, row.found
+        "| {} | {} | {:.2} | {:.0} | {:.2} | {:.2} | {:.1} |",
+        row.name, row.counts, row.suspected, row.again, row.alarmed, row.withheld, row.found
     );
     row
 }
@@ -269,9 +282,9 @@ fn main() -> ExitCode {
     let recorded: Recorded = serde_json::from_str(include_str!("native_noise.json")).expect("the recorded noise");
     println!("{gates} gates a figure, {CELLS} cells each; shares in percent\n");
     println!(
-        "| noise of a repeat | repeats, baseline / run | suspects though unchanged | alarms though unchanged | withheld though unchanged | finds 10 % in one cell |"
+        "| noise of a repeat | repeats, baseline / run | significant though unchanged | repeats run again | alarms though unchanged | withheld though unchanged | finds 10 % in one cell |"
     );
-    println!("| --- | --- | ---: | ---: | ---: | ---: |");
+    println!("| --- | --- | ---: | ---: | ---: | ---: | ---: |");
     let mut broken = Vec::new();
     let mut keep = |row: &Row, promised: bool| {
         if promised && row.alarmed > 1.0 {
@@ -288,7 +301,7 @@ fn main() -> ExitCode {
         }
     }
     for (name, apart) in [("recorded natively, one run", false), ("recorded natively, two runs", true)] {
-        for counts in [(20, 5), (8, 8), (20, 10)] {
+        for counts in COUNTS {
             let names = format!("{} / {}", counts.0, counts.1);
             keep(&row(name, &names, gates, |seed, change| on_recorded(&recorded, seed, counts, change, apart)), !apart);
         }
@@ -301,6 +314,7 @@ fn main() -> ExitCode {
     if virtual_time.found < 100.0 || virtual_time.alarmed > 0.0 {
         broken.push("virtual time".to_owned());
     }
+    precision::table(10 * gates);
     for broken in &broken {
         eprintln!("not as docs/gate.md says: {broken}");
     }

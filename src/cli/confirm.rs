@@ -43,6 +43,8 @@ pub(super) fn confirm(
         return Ok(Confirmation::Impossible(why.to_owned()));
     }
     sweep.run.repeat = u32::try_from(repeats).unwrap_or(u32::MAX);
+    // As many as were asked for, and no fewer.
+    sweep.run.precision = None;
     let plan = only(&Plan::new(&sweep), cells);
     if plan.cells.len() != cells.len() {
         return Ok(Confirmation::Impossible("its sweep does not give these cells in this version".to_owned()));
@@ -63,7 +65,11 @@ pub(super) fn confirm(
         store: store(),
     };
     if !quiet {
-        eprintln!("{} cells look worse and are run again, {repeats} times each", cells.len());
+        eprintln!(
+            "{} may be worse and {} run again, {repeats} times each",
+            count(cells.len()),
+            if cells.len() == 1 { "is" } else { "are" }
+        );
     }
     let interrupted = watch_signals()?;
     let mut reporter = Reporter::new(quiet);
@@ -81,6 +87,11 @@ pub(super) fn confirm(
         .map_err(|error| complain(&error))?;
     let again = Baseline::of(&manifest, &loaded.records, &Metric::ALL).map_err(|error| complain(&error))?;
     Ok(Confirmation::Again(Box::new(again)))
+}
+
+/// A number of cells.
+fn count(cells: usize) -> String {
+    format!("{cells} cell{}", if cells == 1 { "" } else { "s" })
 }
 
 /// Why running cells here would not be running them again, if so.

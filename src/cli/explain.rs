@@ -9,7 +9,7 @@ use crate::explain::{CellFindings, Group, Knee, explain_run};
 use crate::record::RunDir;
 use crate::report::explanation;
 use crate::settings::Axes;
-use crate::stats::{CellSummary, summarise};
+use crate::stats::{CellSummary, summarise_run};
 
 use super::exit::Exit;
 use super::{complain, print, print_json};
@@ -45,7 +45,7 @@ pub(super) fn explain(arguments: &ExplainArgs) -> Result<Exit, Exit> {
     let dir = RunDir::open(&arguments.run).map_err(|error| complain(&error))?;
     let manifest = dir.manifest().map_err(|error| complain(&error))?;
     let loaded = dir.read().map_err(|error| complain(&error))?;
-    let cells = summarise(&loaded.records);
+    let cells = summarise_run(&manifest, &loaded.records);
     for warning in &loaded.warnings {
         eprintln!("warning: {warning}");
     }

@@ -9,6 +9,7 @@ mod exit;
 mod explain;
 mod gate;
 mod kernel;
+mod more;
 mod plot;
 mod progress;
 mod run;
@@ -72,9 +73,13 @@ enum Command {
 /// Changes to a sweep from the command line.
 #[derive(Debug, Args)]
 struct SweepArgs {
-    /// Measure each cell this many times instead of what the file says.
+    /// Measure each cell this many times instead of what the file says; with --precision at most so many times. MIN..MAX is from so
+    /// many to so many.
     #[arg(long, value_name = "N")]
-    repeat: Option<u64>,
+    repeat: Option<String>,
+    /// Measure each cell until the interval of its median reaches no farther from it than this share: 2%.
+    #[arg(long, value_name = "PERCENT")]
+    precision: Option<String>,
     /// Set a key or an axis: `--set rcvbuf=1024,64KiB`, `--set kernel.image=debian:6.12`.
     #[arg(long, value_name = "KEY=VALUE[,VALUE]", value_parser = assignment)]
     set: Vec<Assignment>,
@@ -95,7 +100,12 @@ impl SweepArgs {
     fn overrides(&self) -> Overrides {
         let pairs =
             |list: &[Assignment]| list.iter().map(|Assignment(key, values)| (key.clone(), values.clone())).collect();
-        Overrides { repeat: self.repeat, set: pairs(&self.set), filter: pairs(&self.filter) }
+        Overrides {
+            repeat: self.repeat.clone(),
+            precision: self.precision.clone(),
+            set: pairs(&self.set),
+            filter: pairs(&self.filter),
+        }
     }
 
     /// Reads a sweep file and applies the changes; prints what is wrong with it.

@@ -8,7 +8,7 @@ use crate::explain::{SweepExplanation, explain_run};
 use crate::plot::{self, Format, Metric, PlotOptions, Run, Sample, Stat, Theme};
 use crate::record::{Loaded, Manifest, RunDir, write_atomically};
 use crate::report::{PAGE, page};
-use crate::stats::{CellSummary, summarise};
+use crate::stats::{CellSummary, summarise_run};
 
 use super::exit::Exit;
 use super::{complain, print};
@@ -82,7 +82,7 @@ fn read(run: &Path) -> Result<Read, Exit> {
     for warning in &loaded.warnings {
         eprintln!("warning: {warning}");
     }
-    let cells = summarise(&loaded.records);
+    let cells = summarise_run(&manifest, &loaded.records);
     let explained = explain_run(&manifest, &cells, &loaded.records);
     Ok(Read { dir, manifest, loaded, cells, explained })
 }

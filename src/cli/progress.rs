@@ -74,6 +74,8 @@ impl Reporter {
 
     fn ended(&mut self, record: &Record, done: usize, total: usize) {
         if let Some(bar) = &self.bar {
+            // Where cells are repeated until they are precise enough, fewer may be left than there might have been.
+            bar.set_length(total as u64);
             bar.set_position(done as u64);
         } else if !self.quiet && (done == total || self.last_line.is_none_or(|last| last.elapsed() >= LINE_PERIOD)) {
             self.last_line = Some(Instant::now());

@@ -15,9 +15,10 @@ use crate::record::{Manifest, RunDir, SweepSource};
 use crate::report::{RunReport, SUMMARY, table, write_csv};
 use crate::run::{Choice, Destination, Finished, Request, execute, place};
 use crate::spec::Sweep;
-use crate::stats::summarise;
+use crate::stats::summarise_run;
 
 use super::exit::Exit;
+use super::more::{Differing, more};
 use super::progress::Reporter;
 use super::{SweepArgs, become_native, check, complain, plot, print, print_json, program, store, width};
 
@@ -26,7 +27,7 @@ use super::{SweepArgs, become_native, check, complain, plot, print, print_json, 
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(super) struct RunArgs {
     /// The sweep file. With --resume it may be left out: the run has its sweep stored.
-    #[arg(required_unless_present = "resume")]
+    #[arg(required_unless_present_any = ["resume", "more"])]
     file: Option<PathBuf>,
     #[command(flatten)]
     sweep: SweepArgs,
@@ -39,6 +40,13 @@ pub(super) struct RunArgs {
     /// Finish an interrupted run without repeating or losing anything.
     #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, default_missing_value = "results/latest")]
     resume: Option<PathBuf>,
+    /// Add repeats to a run that has come to its end: --repeat N more of each cell, or until --precision is reached, or until that of its
+    /// sweep is; of the cells that --filter names, or all. Refuses what would mix figures of two kinds.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["file", "resume", "results", "out", "dry_run", "no_evidence"])]
+    more: Option<PathBuf>,
+    /// With --more: add repeats although these differ from when the run was measured.
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', requires = "more")]
+    allow: Vec<Differing>,
     /// Tell what would be done, and do nothing.
     #[arg(long)]
     dry_run: bool,
@@ -69,21 +77,32 @@ pub(super) struct RunArgs {
 pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
     // Before any thread starts: an ordinary user needs a user namespace for native cells.
     let native_refused = if arguments.backend.is_some() { None } else { become_native() };
-    let (sweep, source) = sweep(arguments)?;
+    let topped_up = arguments.more.as_ref().map(|run| more(run, &arguments.sweep, &arguments.allow)).transpose()?;
+    let fake = arguments.backend.is_some() || topped_up.as_ref().is_some_and(|run| run.fake);
+    let evidence = topped_up.as_ref().map_or(!arguments.no_evidence, |run| run.evidence);
+    let (sweep, source, added) = match topped_up {
+        Some(run) => (run.sweep, run.source, Some(Box::new(run.more))),
+        None => sweep(arguments).map(|(sweep, source)| (sweep, source, None))?,
+    };
+    if added.as_ref().is_some_and(|more| more.cells.is_empty()) {
+        eprintln!("nothing is added: no cell that was measured wants more repeats");
+        return Ok(Exit::Done);
+    }
     let plan = Plan::new(&sweep);
     let asked = arguments.jobs.map(usize::from);
     let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let parallel = Parallel { virtual_time: asked.unwrap_or_else(processors), real_time: asked.unwrap_or(1) };
-    let choice = Choice { program: program()?, parallel, native_refused, fake: arguments.backend.is_some() };
+    let choice = Choice { program: program()?, parallel, native_refused, fake };
     if arguments.dry_run {
         let places = place(&plan.cells, &choice);
         print(&format!("{}\n{}", Description::new(&sweep, &plan), check::describe(&places)));
         return Ok(Exit::Done);
     }
-    let destination = match (&arguments.resume, &arguments.out) {
-        (Some(run), _) => Destination::Resume(run.clone()),
-        (None, Some(out)) => Destination::Out(out.clone()),
-        (None, None) => Destination::Results(arguments.results.clone()),
+    let destination = match (&arguments.resume, &arguments.out, arguments.more.as_ref().zip(added)) {
+        (_, _, Some((run, more))) => Destination::More(run.clone(), more),
+        (Some(run), _, None) => Destination::Resume(run.clone()),
+        (None, Some(out), None) => Destination::Out(out.clone()),
+        (None, None, None) => Destination::Results(arguments.results.clone()),
     };
     let request = Request {
         sweep: &sweep,
@@ -93,7 +112,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
         destination,
         choice,
         fresh: arguments.fresh,
-        evidence: !arguments.no_evidence,
+        evidence,
         store: store(),
     };
     let interrupted = watch_signals()?;
@@ -167,7 +186,7 @@ fn cells_run_programs(manifest: &Manifest) -> bool {
 fn conclude(finished: &Finished, arguments: &RunArgs) -> Result<Exit, Exit> {
     let manifest = finished.dir.manifest().map_err(|error| complain(&error))?;
     let loaded = finished.dir.read().map_err(|error| complain(&error))?;
-    let cells = summarise(&loaded.records);
+    let cells = summarise_run(&manifest, &loaded.records);
     let explained = explain_run(&manifest, &cells, &loaded.records);
     write_csv(&finished.dir.path().join(SUMMARY), &cells).map_err(|error| complain(&error))?;
     if !arguments.no_plot && !loaded.records.is_empty() {

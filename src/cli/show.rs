@@ -8,7 +8,7 @@ use crate::explain::{self, CellFindings, explain_run};
 use crate::record::{Record, RunDir};
 use crate::report::{CellReport, RunReport, show_cell, table};
 use crate::settings::{Axes, find};
-use crate::stats::{CellSummary, select, summarise};
+use crate::stats::{CellSummary, select, summarise_run};
 
 use super::exit::Exit;
 use super::{complain, is_key, print, print_json, width};
@@ -30,7 +30,7 @@ pub(super) fn show(arguments: &ShowArgs) -> Result<Exit, Exit> {
     let dir = RunDir::open(&arguments.run).map_err(|error| complain(&error))?;
     let manifest = dir.manifest().map_err(|error| complain(&error))?;
     let loaded = dir.read().map_err(|error| complain(&error))?;
-    let cells = summarise(&loaded.records);
+    let cells = summarise_run(&manifest, &loaded.records);
     for warning in &loaded.warnings {
         eprintln!("warning: {warning}");
     }
@@ -75,7 +75,7 @@ fn matches(cell: &CellSummary, words: &[String]) -> bool {
 }
 
 /// Whether a cell has that value on that axis; the axis by its name or path, the value as typed in a sweep file.
-fn on_axis(place: &Axes, axis: &str, typed: &str) -> bool {
+pub(super) fn on_axis(place: &Axes, axis: &str, typed: &str) -> bool {
     let key = find(axis);
     let name = key.map_or(axis, |key| key.name());
     place.get(name).is_some_and(|value| {

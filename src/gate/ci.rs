@@ -2,8 +2,9 @@
 
 use maud::html;
 
-use super::judge::{Judged, Judgement, Overall, Verdict};
-use super::table::{conclusion, words};
+use super::judge::{Judgement, Overall, Verdict};
+use super::judged::Judged;
+use super::table::{conclusion, moved, words};
 use super::words::{MISSING, change, probability};
 
 /// Rows of the summary's table. GitHub takes 1 MiB of summary, and nobody reads that much.
@@ -46,6 +47,9 @@ pub fn markdown(judgement: &Judgement) -> String {
         if rows.len() > MAX_ROWS {
             lines.extend([format!("and {} more", rows.len() - MAX_ROWS), String::new()]);
         }
+    }
+    if let Some(shift) = &judgement.shift {
+        lines.extend([format!("The run as a whole: {}.", escaped(&moved(shift))), String::new()]);
     }
     let differences = &mut judgement.differences.iter().map(|difference| &difference.text);
     list(&mut lines, "What differs between the two:", differences);

@@ -1,19 +1,15 @@
 //! The verdict on a run, and on each of its cells.
 
-use std::collections::{BTreeMap, HashMap};
-
 use serde::Serialize;
 
 use super::baseline::Baseline;
-use super::cells::{Matched, Matching, Side, matched};
+use super::cells::{Matching, matched};
 use super::environment::{Aspect, Difference, differences};
 use super::error::GateError;
-use super::look::{Look, look};
+use super::judged::{Judged, compared, correct};
+use super::look::{Look, Shift, look};
 use super::metric::Metric;
-use super::rules::{Rules, Size};
-use crate::measurement::Outcome;
-use crate::settings::Axes;
-use crate::stats::{MannWhitney, Ratio, Shape, holm, minimum_p, repeats_needed};
+use super::rules::Rules;
 use crate::units::choice;
 
 choice! {
@@ -52,35 +48,6 @@ choice! {
     }
 }
 
-/// A cell, judged.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Judged {
-    /// Its id: the run's, or the baseline's if the run does not have it.
-    pub cell: String,
-    /// Where it lies on the axes.
-    pub axes: Axes,
-    /// Whether both sides were measured in virtual time and compared as they are.
-    pub exact: bool,
-    /// The baseline's side.
-    pub before: Option<Side>,
-    /// The run's side.
-    pub after: Option<Side>,
-    /// The run's median over the baseline's, with an interval.
-    pub ratio: Option<Ratio>,
-    /// The test of both sides, in real time.
-    pub test: Option<MannWhitney>,
-    /// Its p, corrected for all cells (Holm).
-    pub adjusted_p: Option<f64>,
-    /// The smallest p that so many repeats can reach.
-    pub minimum_p: Option<f64>,
-    /// What is to be said.
-    pub verdict: Verdict,
-    /// Why, or what else is to be known, in words.
-    pub notes: Vec<String>,
-    /// The side that was measured again to confirm a regression.
-    pub again: Option<Side>,
-}
-
 /// A run, judged.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judgement {
@@ -100,12 +67,14 @@ pub struct Judgement {
     pub differences: Vec<Difference>,
     /// The look at the run's halves; `None` where nothing was measured in real time.
     pub look: Option<Look>,
+    /// How the run as a whole compares with the baseline, in real time; `None` where its cells did not move one way together.
+    pub shift: Option<Shift>,
     /// Why nothing is judged; empty where it is.
     pub withheld: Vec<String>,
     /// The cells.
     pub cells: Vec<Judged>,
     #[serde(skip)]
-    rules: Rules,
+    pub(super) rules: Rules,
 }
 
 /// The metric that both sides can be compared by.
@@ -144,14 +113,22 @@ impl Judgement {
             withheld.push(alarm(found));
         }
         let mut cells: Vec<Judged> = matched.iter().map(|matched| compared(matched, metric)).collect();
-        let tests = correct(&mut cells);
+        let tests = cells.iter().filter(|cell| cell.test.is_some()).count();
+        correct(&mut cells, tests);
+        let real = cells.iter().filter(|cell| cell.test.is_some());
+        let shift = Shift::of(real.filter_map(|cell| cell.ratio?.medians).collect());
+        if let Some(found) = shift.filter(|found| found.is_large(rules) && !has_a_cause(&differences)) {
+            withheld.push(shifted(&found));
+        }
         for cell in &mut cells {
-            cell.judge(metric, rules, tests);
+            cell.judge(metric, rules, tests, shift);
+            cell.suspect = cell.looks_worse(metric, rules);
         }
         if !withheld.is_empty() {
             cells.iter_mut().filter(|cell| cell.verdict != Verdict::Missing && cell.verdict != Verdict::New).for_each(
                 |cell| {
                     cell.verdict = Verdict::Withheld;
+                    cell.suspect = false;
                     cell.notes.clear();
                 },
             );
@@ -165,6 +142,7 @@ impl Judgement {
             tests,
             differences,
             look,
+            shift,
             withheld,
             cells,
             rules: rules.clone(),
@@ -190,70 +168,6 @@ impl Judgement {
     pub fn count(&self, verdict: Verdict) -> usize {
         self.cells.iter().filter(|cell| cell.verdict == verdict).count()
     }
-
-    /// Ids of the cells that look worse in real time, and are to be run again before that is believed. In virtual time they would
-    /// give the same figures again.
-    pub fn suspects(&self) -> Vec<&str> {
-        let suspects = self.cells.iter().filter(|cell| cell.verdict == Verdict::Regressed && !cell.exact);
-        suspects.map(|cell| cell.cell.as_str()).collect()
-    }
-
-    /// How many repeats of each suspect can confirm it: as many as the run had, and enough to be significant among the suspects.
-    pub fn repeats_to_confirm(&self) -> usize {
-        let suspects = self.suspects();
-        let level = self.alpha / crate::stats::count(suspects.len().max(1));
-        let of_cell = |cell: &Judged| {
-            let (before, after) = (cell.before.as_ref()?, cell.after.as_ref()?);
-            Some(after.repeats.max(repeats_needed(before.measured.max(1), level).unwrap_or(after.repeats)))
-        };
-        let of_suspects = self.cells.iter().filter(|cell| suspects.contains(&cell.cell.as_str())).filter_map(of_cell);
-        of_suspects.max().unwrap_or(1)
-    }
-
-    /// Takes in the suspects' new measurements, `again`. A regression stands where they alone show it against the baseline, by the same
-    /// rules over the suspects.
-    pub fn confirm(&mut self, before: &Baseline, again: &Baseline) {
-        let suspects: Vec<String> = self.suspects().into_iter().map(str::to_owned).collect();
-        let rules = self.rules.clone();
-        let matched: HashMap<String, Matched<'_>> =
-            matched(before, again, rules.matching).into_iter().map(|cell| (cell.id(), cell)).collect();
-        let mut fresh: Vec<Judged> =
-            suspects.iter().filter_map(|id| matched.get(id)).map(|matched| compared(matched, self.metric)).collect();
-        let tests = correct(&mut fresh);
-        for cell in &mut fresh {
-            cell.judge(self.metric, &rules, tests);
-        }
-        let fresh: BTreeMap<String, Judged> = fresh.into_iter().map(|cell| (cell.cell.clone(), cell)).collect();
-        for cell in self.cells.iter_mut().filter(|cell| suspects.contains(&cell.cell)) {
-            let Some(found) = fresh.get(&cell.cell) else {
-                cell.notes.push("was not run again".to_owned());
-                continue;
-            };
-            cell.again.clone_from(&found.after);
-            let median = found.after.as_ref().and_then(|side| side.median).map(|median| self.metric.show(median));
-            let outcome =
-                found.after.as_ref().filter(|side| side.outcome != Outcome::Measured).map(|side| side.outcome);
-            let shown = match (median, outcome) {
-                (Some(median), None) => median,
-                (Some(median), Some(outcome)) => format!("{outcome}, and {median} where measured"),
-                (None, Some(outcome)) => outcome.to_string(),
-                (None, None) => "no figures".to_owned(),
-            };
-            if found.verdict == Verdict::Regressed {
-                cell.notes.push(format!("confirmed by running it again: {shown}"));
-            } else {
-                cell.verdict = Verdict::NotConfirmed;
-                cell.notes
-                    .push(format!("looked worse, and running it again does not show it by the same rules: {shown}"));
-            }
-        }
-    }
-
-    /// Says of each suspect why it was not run again. It stays a regression.
-    pub fn unconfirmed(&mut self, why: &str) {
-        let suspects = self.cells.iter_mut().filter(|cell| cell.verdict == Verdict::Regressed && !cell.exact);
-        suspects.for_each(|cell| cell.notes.push(format!("not run again: {why}")));
-    }
 }
 
 /// The A/A look's alarm in words.
@@ -273,149 +187,19 @@ fn alarm(look: &Look) -> String {
     )
 }
 
-/// The figures of a cell beside each other, not judged yet.
-fn compared(matched: &Matched<'_>, metric: Metric) -> Judged {
-    let (before, after) = matched.sides(metric);
-    let (test, ratio) = matched.contrast(before.as_ref(), after.as_ref());
-    let counts = before.as_ref().zip(after.as_ref()).map(|(before, after)| (before.figures.len(), after.figures.len()));
-    let smallest = test.and(counts).map(|(before, after)| minimum_p(before, after));
-    Judged {
-        cell: matched.id(),
-        axes: matched.axes(),
-        exact: matched.exact(),
-        ratio,
-        test,
-        adjusted_p: None,
-        minimum_p: smallest,
-        verdict: Verdict::default(),
-        notes: Vec::new(),
-        before,
-        after,
-        again: None,
-    }
+/// Whether anything differs between both sides that can make all cells faster or slower, but for the computer and its load.
+fn has_a_cause(differences: &[Difference]) -> bool {
+    let causes = |aspect: Aspect| !matches!(aspect, Aspect::Host | Aspect::Cells | Aspect::Seed);
+    differences.iter().any(|difference| causes(difference.aspect))
 }
 
-/// Corrects the tests of all cells for each other, and says how many there are.
-fn correct(cells: &mut [Judged]) -> usize {
-    let tested: Vec<&mut Judged> = cells.iter_mut().filter(|cell| cell.test.is_some()).collect();
-    let corrected = holm(&tested.iter().filter_map(|cell| cell.test).map(|test| test.p).collect::<Vec<_>>());
-    let tests = tested.len();
-    tested.into_iter().zip(corrected).for_each(|(cell, p)| cell.adjusted_p = Some(p));
-    tests
-}
-
-/// Whether an outcome is worse than another. A skipped cell was not tried; and where datagrams are lost by chance, which repeats are
-/// incomplete is chance too: what is compared then is the others, as long as there are any.
-fn rank(outcome: Outcome) -> u8 {
-    match outcome {
-        Outcome::Measured | Outcome::Skipped | Outcome::Incomplete => 0,
-        Outcome::Invalid => 1,
-        Outcome::TimedOut => 2,
-        Outcome::Failed => 3,
-    }
-}
-
-impl Judged {
-    /// Judges a compared and corrected cell among so many tests.
-    fn judge(&mut self, metric: Metric, rules: &Rules, tests: usize) {
-        let (verdict, note) = self.by_outcome().unwrap_or_else(|| self.by_figures(metric, rules, tests));
-        self.verdict = verdict;
-        self.notes.extend(note);
-        if let Some(after) = self.after.as_ref().filter(|_| !self.exact) {
-            self.notes.extend(Shape::of(&after.figures).notes(&|figure| metric.show(figure)));
-        }
-    }
-
-    /// The verdict where the outcomes alone give it.
-    fn by_outcome(&self) -> Option<(Verdict, Option<String>)> {
-        let (before, after) = match (&self.before, &self.after) {
-            (Some(before), Some(after)) => (before, after),
-            (Some(_), None) => return Some((Verdict::Missing, Some("the run does not have it".to_owned()))),
-            _ => return Some((Verdict::New, Some("the baseline does not have it".to_owned()))),
-        };
-        let why = |side: &Side| {
-            let reason = side.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
-            format!("{}{reason}", side.outcome)
-        };
-        let skipped = |side: &Side| side.outcome == Outcome::Skipped && side.measured == 0;
-        match (skipped(before), skipped(after)) {
-            (true, true) => return Some((Verdict::WithoutFigures, Some(why(after)))),
-            (false, true) => {
-                return Some((Verdict::Missing, Some(format!("this run could not do it, {}", why(after)))));
-            }
-            (true, false) => return Some((Verdict::New, Some("the baseline's run could not do it".to_owned()))),
-            (false, false) => {}
-        }
-        let (was, is) = (rank(before.outcome), rank(after.outcome));
-        if is > was || (before.measured > 0 && after.measured == 0) {
-            return Some((Verdict::Regressed, Some(format!("was {}, is {}", before.outcome, why(after)))));
-        }
-        if is < was || (before.measured == 0 && after.measured > 0) {
-            return Some((Verdict::Improved, Some(format!("was {}, is {}", why(before), after.outcome))));
-        }
-        let nothing = before.figures.is_empty() || after.figures.is_empty();
-        match (nothing, before.measured == 0 && after.measured == 0) {
-            (true, true) => Some((Verdict::WithoutFigures, Some(why(after)))),
-            (true, false) => Some((Verdict::Underpowered, Some("the two sides have no repeat in common".to_owned()))),
-            (false, _) => None,
-        }
-    }
-
-    /// The verdict on two sides with figures.
-    fn by_figures(&self, metric: Metric, rules: &Rules, tests: usize) -> (Verdict, Option<String>) {
-        let medians =
-            self.before.as_ref().and_then(|side| side.median).zip(self.after.as_ref().and_then(|side| side.median));
-        let Some((before, after)) = medians else { return (Verdict::WithoutFigures, None) };
-        let size = rules.size(metric, before, after, self.exact);
-        let by_size = match size {
-            Size::Worse => Verdict::Regressed,
-            Size::Better => Verdict::Improved,
-            Size::Small => Verdict::Unchanged,
-        };
-        if self.exact {
-            return (by_size, None);
-        }
-        if self.adjusted_p.is_some_and(|p| p <= rules.alpha) {
-            return (by_size, None);
-        }
-        let level = rules.alpha / crate::stats::count(tests.max(1));
-        let same =
-            |side: &Option<Side>| side.as_ref().is_some_and(|side| side.figures.iter().all(|&figure| figure == before));
-        if self.minimum_p.is_some_and(|smallest| smallest > level) && !(same(&self.before) && same(&self.after)) {
-            return (Verdict::Underpowered, Some(self.too_few(level, tests)));
-        }
-        (Verdict::Unchanged, (size == Size::Worse).then(|| "within what the repeats vary by".to_owned()))
-    }
-
-    /// Why so many repeats tell nothing, and how many would.
-    fn too_few(&self, level: f64, tests: usize) -> String {
-        let count = |side: &Option<Side>| side.as_ref().map_or(0, |side| side.figures.len());
-        let (before, after) = (count(&self.before), count(&self.after));
-        let both = (1..=1000).find(|&count| minimum_p(count, count) <= level).unwrap_or(1000);
-        let run = match repeats_needed(before, level) {
-            Some(run) if run < both => format!(", or {run} of the run"),
-            _ => String::new(),
-        };
-        let baseline = match repeats_needed(after, level) {
-            Some(baseline) if baseline < 200 => format!(", or {baseline} of the baseline"),
-            _ => String::new(),
-        };
-        let among = if tests == 1 { String::new() } else { format!(" among {tests} cells") };
-        format!(
-            "{before} repeats against {after} can reach p = {}, and {}{among} is needed: {both} of each would do{run}{baseline}",
-            Significant(self.minimum_p.unwrap_or(1.0)),
-            Significant(level)
-        )
-    }
-}
-
-/// A probability with two significant digits.
-struct Significant(f64);
-
-impl std::fmt::Display for Significant {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&super::words::probability(self.0))
-    }
+/// A large shift of the whole run, in words.
+fn shifted(shift: &Shift) -> String {
+    format!(
+        "the run as a whole is not as the baseline: {}, and nothing differs that could cause it but the machine; run both sides one soon \
+         after the other, on a quiet machine",
+        super::table::moved(shift)
+    )
 }
 
 impl Judgement {

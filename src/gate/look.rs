@@ -28,6 +28,36 @@ pub struct Look {
     pub alarm: bool,
 }
 
+/// How the run as a whole compares with the baseline, where nearly all cells moved one way.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Shift {
+    /// Cells measured in real time on both sides.
+    pub cells: usize,
+    /// Of them, those with more, and those with less.
+    pub more: usize,
+    /// See `more`.
+    pub less: usize,
+    /// The median of the cells' ratios of run to baseline.
+    pub ratio: f64,
+}
+
+impl Shift {
+    /// The shift of cells with these ratios; `None` where as uneven a split comes about by chance more often than once in a thousand,
+    /// as it does for any ten cells.
+    pub(super) fn of(mut ratios: Vec<f64>) -> Option<Self> {
+        ratios.sort_unstable_by(f64::total_cmp);
+        let count = |of: &dyn Fn(f64) -> bool| ratios.iter().filter(|&&ratio| of(ratio)).count();
+        let (more, less) = (count(&|ratio| ratio > 1.0), count(&|ratio| ratio < 1.0));
+        let ratio = *ratios.get(ratios.len() / 2)?;
+        (sign_test(more, less) <= ALPHA).then_some(Self { cells: ratios.len(), more, less, ratio })
+    }
+
+    /// Whether the run as a whole changed by more than a cell may.
+    pub(super) fn is_large(&self, rules: &Rules) -> bool {
+        (self.ratio - 1.0).abs() > rules.max_regression
+    }
+}
+
 /// Looks at the cells of one side that were measured in real time. `None` if it has none with two figures.
 ///
 /// It alarms if a cell's halves differ as two sides of a gate would (at 0.001 over all cells, beyond the share and the floor), or if

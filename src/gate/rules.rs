@@ -11,6 +11,18 @@ pub const DEFAULT_MAX_REGRESSION: f64 = 0.05;
 /// How often a gate over cells that did not change may take one for changed by chance, over all its cells together.
 pub const DEFAULT_ALPHA: f64 = 0.01;
 
+/// A cell that looks worse is run again if chance would make it look so one time in ten: what is then measured decides by itself, and
+/// a cell that is run again for nothing costs a little time.
+pub(super) const SCREEN: f64 = 0.1;
+/// The share of the allowed change from which on a cell looks worse.
+pub(super) const SCREEN_SHARE: f64 = 0.5;
+/// So many times a cell is run again, unless so many are that it would take longer than the run did.
+pub(super) const CONFIRM: usize = 40;
+
+/// Where the repeats of a cell vary by more than is allowed (the median of their distances from their median), a change counts beyond so
+/// many times that. On a busy machine such cells move by as much from one run to the next as their repeats do within one.
+pub(super) const RESTLESS: f64 = 3.0;
+
 /// When a change is a regression: it is significant over all cells together, and larger than a share, and larger than an amount. In
 /// virtual time, where a figure is the same every time, the share alone decides.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +63,11 @@ pub(super) enum Size {
 }
 
 impl Rules {
+    /// These, for a cell that only looks worse.
+    pub(super) fn screening(&self) -> Self {
+        Self { max_regression: self.max_regression * SCREEN_SHARE, ..self.clone() }
+    }
+
     /// What became of a median: worse or better if it changed by more than the share and the floor.
     pub(super) fn size(&self, metric: Metric, before: u64, after: u64, exact: bool) -> Size {
         let floor = if exact { 0 } else { self.floor.unwrap_or(metric.floor()) };

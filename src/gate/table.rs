@@ -6,6 +6,7 @@ use super::cells::Side;
 use super::compare::{Comparison, Difference as Found};
 use super::environment::Difference;
 use super::judge::{Judgement, Overall, Verdict};
+use super::look::Shift;
 use super::metric::Metric;
 use super::words::{MISSING, change, probability};
 use crate::stats::{MannWhitney, Ratio};
@@ -14,7 +15,9 @@ use crate::stats::{MannWhitney, Ratio};
 /// are counted, and shown where `all` is set.
 pub fn judgement_text(judgement: &Judgement, all: bool, width: Option<u16>) -> String {
     let mut lines = vec![format!("sweep   {}", judgement.sweep), format!("metric  {}", judgement.metric)];
-    lines.extend([differing(&judgement.differences), String::new()]);
+    lines.push(differing(&judgement.differences));
+    lines.extend(judgement.shift.map(|shift| format!("shift   {}", moved(&shift))));
+    lines.push(String::new());
     if !judgement.withheld.is_empty() {
         lines.push("nothing is judged:".to_owned());
         lines.extend(judgement.withheld.iter().map(|why| format!("  {why}")));
@@ -82,6 +85,15 @@ fn differing(differences: &[Difference]) -> String {
     }
     let lines: Vec<String> = differences.iter().map(|difference| format!("differs {}", difference.text)).collect();
     lines.join("\n")
+}
+
+/// How the run moved as a whole.
+pub(super) fn moved(shift: &Shift) -> String {
+    let Shift { cells, more, less, ratio } = *shift;
+    format!(
+        "of {cells} cells {more} have more than in the baseline and {less} less, by {} in the middle",
+        change(ratio)
+    )
 }
 
 /// A verdict as a person reads it.

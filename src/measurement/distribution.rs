@@ -113,6 +113,10 @@ mod tests {
         let hundred = recorder.finish().expect("a hundred latencies");
         assert_eq!((hundred.p90, hundred.p99, hundred.p99_9), (Some(90_000), Some(99_000), None));
         assert_eq!(Recorder::with_capacity(0).finish(), None);
+        let mut recorder = Recorder::with_capacity(1);
+        recorder.add(7000);
+        let one = recorder.finish().expect("one latency");
+        assert_eq!((one.p50, one.p90, one.p99, one.p99_9), (7000, None, None, None), "one sample has no p99.9");
     }
 
     #[test]

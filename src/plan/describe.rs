@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::settings::{Axes, Program, Side, Value, find};
+use crate::settings::{Axes, Precision, Program, Side, Value, find};
 use crate::spec::{Axis, Order, Sweep};
 use crate::units::{Span, command_line};
 
@@ -44,8 +44,11 @@ pub struct Description {
     /// The lengths of the grid.
     #[serde(skip)]
     lengths: Vec<usize>,
-    /// Repeats of each cell that count.
+    /// Repeats of each cell that count: so many, or at most so many where there is a precision to be reached.
     pub repeat: u32,
+    /// When a cell has enough repeats before that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// Repeats of each cell before these.
     pub warmup: u32,
     /// All repeats of all cells, warm-ups included.
@@ -147,6 +150,7 @@ impl Description {
             included: sweep.include.len() as u64,
             lengths: sweep.lengths(),
             repeat: sweep.run.repeat,
+            precision: sweep.run.precision,
             warmup: sweep.run.warmup,
             runs: plan.runs.len(),
             order: sweep.run.order,
@@ -230,14 +234,22 @@ impl fmt::Display for Description {
         };
         writeln!(f)?;
         writeln!(f, "cells    {}{product}", self.cells)?;
-        writeln!(f, "repeats  {} of each cell{warmup}, each at most {}", self.repeat, self.timeout.exact())?;
-        writeln!(f, "runs     {}: {order}", self.runs)?;
-        writeln!(
-            f,
-            "time     about {} if no cell stalls, at most {}",
-            whole(self.estimate.expected),
-            whole(self.estimate.at_most)
-        )?;
+        let most = if self.precision.is_some() { "at most " } else { "" };
+        let repeats = match &self.precision {
+            // Fewer than give an interval are never enough, whatever `min` says.
+            Some(precision) => format!("{} to {}", precision.min.max(precision.fewest()), self.repeat),
+            None => self.repeat.to_string(),
+        };
+        writeln!(f, "repeats  {repeats} of each cell{warmup}, each at most {}", self.timeout.exact())?;
+        if let Some(precision) = &self.precision {
+            writeln!(f, "         until its median is known to {precision}")?;
+        }
+        writeln!(f, "runs     {most}{}: {order}", self.runs)?;
+        let expected = match self.estimate.soonest {
+            Some(soonest) => format!("{} to {}", whole(soonest), whole(self.estimate.expected)),
+            None => whole(self.estimate.expected),
+        };
+        writeln!(f, "time     about {expected} if no cell stalls, at most {}", whole(self.estimate.at_most))?;
         self.warnings.iter().try_for_each(|warning| writeln!(f, "warning  {warning}"))
     }
 }

@@ -25,6 +25,9 @@ pub struct Estimate {
     /// If no cell stalls.
     #[serde(rename = "expected_ns")]
     pub expected: Span,
+    /// If no cell stalls, and each has a median that is known well enough as soon as can be. `None` where the number of repeats is fixed.
+    #[serde(rename = "soonest_ns", skip_serializing_if = "Option::is_none")]
+    pub soonest: Option<Span>,
     /// If every repeat runs into its timeout.
     #[serde(rename = "at_most_ns")]
     pub at_most: Span,
@@ -33,12 +36,17 @@ pub struct Estimate {
 impl Estimate {
     /// The estimate for all runs of a plan.
     pub fn of(plan: &Plan, options: &RunOptions) -> Self {
-        let expected = plan.runs.iter().filter_map(|run| plan.cells.get(run.cell)).fold(0u64, |total, cell| {
-            let work = work_ns(&cell.settings).min(options.timeout.0);
-            total.saturating_add(SETUP_NS + work)
-        });
+        let up_to = |repeats: u32| {
+            let runs = plan.runs.iter().filter(|run| run.warmup || run.repeat < repeats);
+            Span(runs.filter_map(|run| plan.cells.get(run.cell)).fold(0u64, |total, cell| {
+                let work = work_ns(&cell.settings).min(options.timeout.0);
+                total.saturating_add(SETUP_NS + work)
+            }))
+        };
+        let soonest = options.precision.map(|precision| up_to(precision.min.max(precision.fewest())));
         let each = SETUP_NS.saturating_add(options.timeout.0);
-        Self { expected: Span(expected), at_most: Span(each.saturating_mul(plan.runs.len() as u64)) }
+        let at_most = Span(each.saturating_mul(plan.runs.len() as u64));
+        Self { expected: up_to(u32::MAX), soonest, at_most }
     }
 }
 
@@ -81,9 +89,19 @@ mod tests {
         let at_most = Span(3 * (SETUP_NS + 2_000_000_000));
         assert_eq!(
             estimate("duration = \"300ms\""),
-            Estimate { expected: Span(3 * (SETUP_NS + 300_000_000)), at_most }
+            Estimate { expected: Span(3 * (SETUP_NS + 300_000_000)), soonest: None, at_most }
         );
         assert_eq!(estimate("bytes = \"1MB\"").expected, Span(3 * (SETUP_NS + 1_000_000)));
         assert_eq!(estimate("bytes = \"9GB\"").expected, at_most, "never more than the timeout");
+    }
+
+    #[test]
+    fn a_precision_takes_from_the_fewest_repeats_that_tell_it_to_the_most() {
+        let text = "name = \"t\"\n[run]\nrepeat = { min = 3, max = 40, precision = \"2%\" }\n[axes]\nrcvbuf = [1, 2]\n";
+        let sweep = Sweep::parse("t.toml", text, &Overrides::default()).expect("a sweep");
+        let Estimate { expected, soonest, at_most } = Estimate::of(&Plan::new(&sweep), &sweep.run);
+        let one = expected.0 / 80;
+        assert_eq!(soonest, Some(Span(2 * 6 * one)), "6 repeats are the fewest that tell it");
+        assert!(at_most > expected);
     }
 }

@@ -49,6 +49,11 @@ pub struct Plan {
 impl Plan {
     /// The plan of a sweep. Its order is the same on every host.
     pub fn new(sweep: &Sweep) -> Self {
+        Self::of_rounds(sweep, sweep.run.repeat)
+    }
+
+    /// The plan of a sweep with so many rounds instead of its own. The first rounds are the same, however many there are.
+    pub fn of_rounds(sweep: &Sweep, rounds: u32) -> Self {
         let grid = sweep.cells();
         // A checked sweep is within MAX_CELLS.
         let cells: Vec<Cell> = grid
@@ -60,7 +65,7 @@ impl Plan {
             .collect();
         let count = cells.len();
         let warmups = (0..sweep.run.warmup).map(|repeat| (repeat, true));
-        let repeats = (0..sweep.run.repeat).map(|repeat| (repeat, false));
+        let repeats = (0..rounds).map(|repeat| (repeat, false));
         let mut rng = ChaCha8Rng::seed_from_u64(sweep.run.seed);
         let mut order: Vec<usize> = (0..count).collect();
         let mut runs = Vec::new();

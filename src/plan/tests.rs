@@ -276,6 +276,16 @@ fn the_last_axis_varies_fastest() {
     );
 }
 
+// C43
+#[test]
+fn what_is_sent_and_read_at_once_is_no_matter_of_buffers() {
+    let plan = plan("[axes]\nsndbuf = [1024, \"4MiB\", \"default\"]\n\"workload.read_size\" = [64, 4096]\n");
+    let sizes: HashSet<_> = plan.cells.iter().map(|cell| cell.settings.workload.chunk_bytes()).collect();
+    assert_eq!(sizes.len(), 1, "a chunk is as large as it was asked to be, whatever the send buffer: {sizes:?}");
+    let reads: HashSet<_> = plan.cells.iter().map(|cell| cell.settings.workload.read_size).collect();
+    assert_eq!((reads.len(), ids(&plan).len()), (2, 6), "what is read at once is a parameter of its own");
+}
+
 #[test]
 fn a_sweep_without_axes_has_one_cell() {
     let plan = plan("[run]\nrepeat = 1\n");

@@ -14,7 +14,7 @@ use super::error::StoreError;
 use super::files::write_atomically;
 use super::format::{FORMAT, KernelFacts};
 use super::revision::Revision;
-use crate::settings::Clock;
+use crate::settings::{Clock, Precision};
 use crate::units::hex;
 
 /// Where the records of a run come from.
@@ -53,6 +53,37 @@ pub struct Manifest {
     /// Whether it ended early because someone asked it to.
     #[serde(default)]
     pub interrupted: bool,
+    /// What was run later, on top of what the sweep says (`sweep run --more`), the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<More>,
+}
+
+/// Repeats that were added to a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct More {
+    /// When that started (UTC).
+    pub started: Timestamp,
+    /// The command line.
+    pub command: Vec<String>,
+    /// The program that ran it.
+    pub program: Program,
+    /// What differs from where the run was measured, and was allowed, in words.
+    #[serde(default)]
+    pub allowed: Vec<String>,
+    /// When a cell has enough; `None` where the number of repeats is fixed.
+    #[serde(default)]
+    pub precision: Option<Precision>,
+    /// The cells that got more, by their id.
+    pub cells: BTreeMap<String, MoreRepeats>,
+}
+
+/// How many repeats a cell had and was to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoreRepeats {
+    /// So many it had.
+    pub from: u32,
+    /// So many it was to have, at most.
+    pub to: u32,
 }
 
 /// A program.
@@ -154,6 +185,12 @@ impl Manifest {
         self.machines.iter().find(same).map_or(&NONE, |machine| &machine.sysctls)
     }
 
+    /// How well the median of a cell was to be known: what was asked last.
+    pub fn precision_of(&self, cell: &str) -> Option<Precision> {
+        let later = self.more.iter().rev().find_map(|more| more.precision.filter(|_| more.cells.contains_key(cell)));
+        later.or_else(|| serde_json::from_value(self.sweep.resolved.pointer("/run/precision")?.clone()).ok())
+    }
+
     /// The manifest of a run that starts now on this host. The caller adds tools, offloads and machines as it learns of
     /// them.
     pub fn new(command: Vec<String>, sweep: SweepSource) -> Self {
@@ -172,6 +209,7 @@ impl Manifest {
             started: Timestamp::now(),
             finished: None,
             interrupted: false,
+            more: Vec::new(),
         }
     }
 

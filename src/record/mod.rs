@@ -18,7 +18,7 @@ pub use error::{StoreError, Warning};
 pub use files::write_atomically;
 pub use format::{FORMAT, KernelFacts, Record};
 pub use journal::{Loaded, RepeatKey};
-pub use manifest::{Machine, Manifest, Program, SweepSource};
+pub use manifest::{Machine, Manifest, More, MoreRepeats, Program, SweepSource};
 pub use revision::Revision;
 pub use store::{RunDir, Writer};
 #[cfg(test)]

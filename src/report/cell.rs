@@ -4,7 +4,9 @@ use comfy_table::Cell;
 
 use super::table::{figure, plain_table};
 use super::why;
-use super::words::{MISSING, both, buffer, clock, kernel, number, or_dash, outcome, percent, rate, size, span};
+use super::words::{
+    MISSING, both, buffer, clock, kernel, known, not_precise, number, or_dash, outcome, percent, rate, size, span,
+};
 use crate::explain::CellFindings;
 use crate::measurement::{Association, End, Measurement, OptionReading, ProgramFacts, Reading, Switch, Zerocopy};
 use crate::record::Record;
@@ -59,6 +61,14 @@ pub fn show_cell(summary: &CellSummary, repeats: &[&Record], found: &CellFinding
             let notes = shape.notes(&|figure| show(Some(figure)));
             lines.extend(notes.into_iter().map(|note| format!("{label}: {note}")));
         }
+    }
+    if let Some(reached) = &summary.precision {
+        lines.push(if reached.enough {
+            let asked = percent(Some(reached.asked));
+            format!("{}: the median is known to {}, and ±{asked} was asked for", reached.metric, known(reached))
+        } else {
+            not_precise(reached)
+        });
     }
     for metric in &summary.metrics {
         let [min, median, max] = [metric.min, metric.median, metric.max].map(|value| number(value, &metric.unit));

@@ -11,7 +11,7 @@ use crate::stats::{CellSummary, Figures, MetricSummary};
 pub const SUMMARY: &str = "summary.csv";
 
 /// The columns between the axes and the buffers. Units are in the names; spreads are ratios (0.02 is 2 %).
-const FIGURES: [&str; 20] = [
+const FIGURES: [&str; 24] = [
     "kernel_release",
     "kernel_image",
     "clock",
@@ -32,6 +32,10 @@ const FIGURES: [&str; 20] = [
     "goodput_min_bps",
     "goodput_max_bps",
     "lost_chunks_median",
+    "precision_metric",
+    "precision_asked",
+    "precision_reached",
+    "precise_enough",
 ];
 
 /// Writes the file in one step.
@@ -107,6 +111,10 @@ fn figures(cell: &CellSummary) -> [String; FIGURES.len()] {
         each(cell.goodput_bps, |figures| figures.min),
         each(cell.goodput_bps, |figures| figures.max),
         each(cell.lost_chunks, |figures| figures.median),
+        or_empty(cell.precision.map(|reached| reached.metric)),
+        or_empty(cell.precision.map(|reached| reached.asked)),
+        or_empty(cell.precision.and_then(|reached| reached.reached)),
+        or_empty(cell.precision.map(|reached| reached.enough)),
     ]
 }
 

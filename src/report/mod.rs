@@ -16,3 +16,4 @@ pub use html::{PAGE, page};
 pub use json::{CellReport, RunReport};
 pub use table::table;
 pub use why::explanation;
+pub use words::imprecise;

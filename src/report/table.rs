@@ -2,10 +2,16 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableStyle, presets};
 
-use super::words::{MISSING, both, clock, distinct, kernel, number, outcome, percent, rate, span, value};
+use super::words::{
+    MISSING, both, clock, distinct, imprecise, kernel, known, not_precise, number, or_dash, outcome, percent, rate,
+    span, value,
+};
 use crate::explain::{CellFindings, Finding};
 use crate::settings::Value;
 use crate::stats::{CellSummary, Shape};
+
+/// Most cells that are each told to be not precise enough. Where there are more, the column has them.
+const MAX_WANTING: usize = 8;
 
 /// The cells of a run as a table for a terminal of that width in columns, or as wide as it gets where that is `None`.
 ///
@@ -36,6 +42,7 @@ pub fn table(name: &str, cells: &[CellSummary], found: &[CellFindings], width: O
         // The send buffer is what decides only where it is varied; `sweep show RUN CELL` has it always.
         sndbuf: shows("sndbuf"),
         axes: varying,
+        precision: cells.iter().any(|cell| cell.precision.is_some()),
         metrics: distinct(cells.iter().flat_map(|cell| cell.metrics.iter().map(|metric| metric.name.clone()))),
         why: found.iter().any(|found| !found.findings.is_empty()),
     };
@@ -53,18 +60,21 @@ pub fn table(name: &str, cells: &[CellSummary], found: &[CellFindings], width: O
     }) {
         text += "~ differs between repeats: the first one is shown\n";
     }
-    text + &cells.iter().flat_map(standing_out).collect::<String>()
+    let wanting = cells.iter().filter(|cell| cell.precision.is_some_and(|reached| !reached.enough)).count();
+    text += &cells.iter().flat_map(|cell| standing_out(cell, wanting <= MAX_WANTING)).collect::<String>();
+    imprecise(cells).map_or(text.clone(), |line| text + &line + "\n")
 }
 
-/// Two modes or a drift of a cell, which its median does not tell: a line each. `sweep show RUN CELL` names outliers, too.
-fn standing_out(cell: &CellSummary) -> Vec<String> {
+/// Two modes or a drift of a cell, which its median does not tell, and a median that is not known well enough: a line each. `sweep show RUN CELL` names outliers, too.
+fn standing_out(cell: &CellSummary, wanting: bool) -> Vec<String> {
     let (shape, show) = if cell.completion_ns.is_some() {
         (&cell.completion_shape, span as fn(Option<u64>) -> String)
     } else {
         (&cell.goodput_shape, rate as fn(Option<u64>) -> String)
     };
     let told = Shape { outliers: Vec::new(), ..shape.clone() };
-    let notes = told.notes(&|figure| show(Some(figure)));
+    let mut notes = told.notes(&|figure| show(Some(figure)));
+    notes.extend(cell.precision.filter(|reached| wanting && !reached.enough).map(|reached| not_precise(&reached)));
     notes.into_iter().map(|note| format!("note: {}: {note}\n", cell.axes)).collect()
 }
 
@@ -94,6 +104,7 @@ struct Columns {
     kernel: bool,
     clock: bool,
     sndbuf: bool,
+    precision: bool,
     metrics: Vec<String>,
     why: bool,
 }
@@ -104,6 +115,7 @@ impl Columns {
         header.extend(self.kernel.then(|| Cell::new("kernel")));
         header.extend(self.clock.then(|| Cell::new("clock")));
         header.extend(["completion", "spread", "goodput"].map(figure));
+        header.extend(self.precision.then(|| figure("median within")));
         header.extend(self.metrics.iter().map(figure));
         header.push(Cell::new("receive buffer: asked → initial → final"));
         header.extend(self.sndbuf.then(|| Cell::new("send buffer")));
@@ -134,6 +146,7 @@ impl Columns {
             cell.goodput_spread
         })));
         row.push(figure(rate(cell.goodput_bps.map(|figures| figures.median))));
+        row.extend(self.precision.then(|| figure(or_dash(cell.precision, |reached| known(&reached)))));
         row.extend(self.metrics.iter().map(|name| {
             let found = cell.metrics.iter().find(|metric| metric.name == *name);
             figure(found.map_or_else(|| MISSING.to_owned(), |metric| number(metric.median, &metric.unit)))

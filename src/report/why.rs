@@ -8,7 +8,7 @@ use crate::record::Record;
 use crate::settings::{Value, find};
 use crate::stats::CellSummary;
 
-use super::words::{rate, span};
+use super::words::{imprecise, rate, span};
 
 /// The findings of a cell: each with what to try and where it comes from.
 pub(super) fn findings(found: &CellFindings) -> String {
@@ -87,6 +87,9 @@ pub fn explanation(cells: &[CellSummary], explained: &SweepExplanation) -> Strin
         for line in knees(&explained.knees, cells) {
             let _ = writeln!(text, "  {line}");
         }
+    }
+    if let Some(line) = imprecise(cells) {
+        let _ = writeln!(text, "\n{line}");
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use crate::measurement::{Buffer, Verdict};
 use crate::settings::{Clock, Value, find};
-use crate::stats::{BufferSummary, CellSummary};
+use crate::stats::{BufferSummary, CellSummary, Reached};
 use crate::units::{BitRate, Bytes, Span};
 
 /// What stands where there is no figure.
@@ -137,6 +137,39 @@ pub(super) fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
         }
     }
     found
+}
+
+/// How well a median is known: `±1.4 %`; with what was asked for where that was not reached.
+pub(super) fn known(reached: &Reached) -> String {
+    let found =
+        reached.reached.map_or_else(|| "no interval".to_owned(), |reached| format!("±{}", percent(Some(reached))));
+    if reached.enough { found } else { format!("{found} > {}", percent(Some(reached.asked))) }
+}
+
+/// What to say of a cell whose median is not known well enough.
+pub(super) fn not_precise(reached: &Reached) -> String {
+    let Reached { metric, repeats, asked, confidence, .. } = *reached;
+    let asked = percent(Some(asked));
+    match reached.reached {
+        Some(found) => format!(
+            "not precise enough: the median of its {metric} is known to ±{} after {repeats} repeats, and ±{asked} was asked for at {} % confidence",
+            percent(Some(found)),
+            confidence * 100.0
+        ),
+        None => format!(
+            "not precise enough: {repeats} repeats with a {metric} tell no interval of its median at {} % confidence, and ±{asked} was asked for",
+            confidence * 100.0
+        ),
+    }
+}
+
+/// How many cells are not known well enough, and what to do, in a line. Nothing where all are.
+pub fn imprecise(cells: &[CellSummary]) -> Option<String> {
+    let asked: Vec<&Reached> = cells.iter().filter_map(|cell| cell.precision.as_ref()).collect();
+    let count = asked.iter().filter(|reached| !reached.enough).count();
+    (count > 0).then(|| {
+        format!("{count} of {} cells not precise enough: `sweep run --more RUN` goes on with them", asked.len())
+    })
 }
 
 #[cfg(test)]

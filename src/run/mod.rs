@@ -1,6 +1,7 @@
-//! The loop: which repeat next, on which machine, into which record. Imports `plan`, `spec`, `backend`, `record`, `workload`,
+//! The loop: which repeat next, on which machine, into which record. Imports `plan`, `spec`, `backend`, `record`, `stats`, `workload`,
 //! `settings`, `measurement` and `units`.
 
+mod agenda;
 mod phase;
 mod placement;
 mod reuse;
@@ -8,7 +9,6 @@ mod session;
 
 pub use placement::{Choice, Place, Placement, place};
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -18,10 +18,11 @@ use jiff::Timestamp;
 use crate::backend::Machine;
 use crate::backend::guest::kernel::KernelStore;
 use crate::plan::{Cell, Plan, Run};
-use crate::record::{Manifest, Record, RepeatKey, RunDir, StoreError, SweepSource, Writer};
+use crate::record::{Loaded, Manifest, More, Record, RunDir, StoreError, SweepSource, Writer};
 use crate::spec::Sweep;
 use crate::units::Span;
 
+use self::agenda::{Agenda, rounds};
 use self::session::Session;
 
 /// Bytes that a record may take, for the look at the disk before the run.
@@ -59,6 +60,8 @@ pub enum Destination {
     Out(PathBuf),
     /// The folder of a run that was interrupted.
     Resume(PathBuf),
+    /// The folder of a run that is to have more repeats.
+    More(PathBuf, Box<More>),
 }
 
 /// What the loop tells while it runs.
@@ -158,23 +161,36 @@ pub fn execute(
 ) -> Result<Finished, RunError> {
     let begun = Instant::now();
     let placements = place(&request.plan.cells, &request.choice);
-    let (writer, manifest, completed, sequence) = open(request)?;
-    let total = request.plan.runs.len();
-    let left = total.saturating_sub(completed.len());
-    writer.probe_room(RECORD_BYTES * left as u64)?;
-    tell(Progress::Opened { dir: writer.dir(), done: completed.len(), total });
+    let (writer, mut manifest, loaded) = open(request)?;
+    let before = matches!(request.destination, Destination::More(..)).then(|| manifest.clone());
+    let added = if let Destination::More(_, more) = &request.destination { Some((**more).clone()) } else { None };
+    manifest.more.extend(added);
+    let options = &request.sweep.run;
+    let longer = Some(rounds(options, &manifest.more)).filter(|&rounds| rounds > options.repeat);
+    let longer = longer.map(|rounds| Plan::of_rounds(request.sweep, rounds));
+    let plan = longer.as_ref().unwrap_or(request.plan);
+    let agenda = Agenda::new(plan, options, &manifest.more, &loaded.records);
+    writer.probe_room(RECORD_BYTES * agenda.total().saturating_sub(agenda.done()) as u64)?;
+    if matches!(request.destination, Destination::More(..)) {
+        // From here on the run is unfinished, and can be resumed.
+        manifest.finished = None;
+        writer.update(&manifest)?;
+    }
+    let done = agenda.done();
+    tell(Progress::Opened { dir: writer.dir(), done: agenda.done(), total: agenda.total() });
     for warning in request.plan.warnings() {
         tell(Progress::Note(warning));
     }
     let mut session = Session {
         request,
-        resumed: matches!(request.destination, Destination::Resume(_)),
+        resumed: matches!(request.destination, Destination::Resume(_) | Destination::More(..)),
         known_machines: manifest.machines.clone(),
         writer,
         manifest,
-        sequence,
-        done: completed.len(),
-        total,
+        plan,
+        agenda,
+        sequence: loaded.next_sequence(),
+        met: None,
         virtual_time: None,
         reused: 0,
         tell,
@@ -183,7 +199,13 @@ pub fn execute(
         if interrupted.load(Ordering::Relaxed) {
             break;
         }
-        session.group(placement, &completed, interrupted)?;
+        if let Err(error) = session.group(placement, interrupted) {
+            // Where nothing could be added, the run is as it was, and not one to be resumed.
+            if let Some(before) = before.as_ref().filter(|_| session.agenda.done() == done) {
+                session.writer.update(before)?;
+            }
+            return Err(error);
+        }
     }
     let interrupted = interrupted.load(Ordering::Relaxed);
     session.manifest.interrupted = interrupted;
@@ -200,18 +222,18 @@ pub fn execute(
 }
 
 /// Makes or opens the folder.
-fn open(request: &Request<'_>) -> Result<(Writer, Manifest, HashSet<RepeatKey>, u64), RunError> {
+fn open(request: &Request<'_>) -> Result<(Writer, Manifest, Loaded), RunError> {
     let new = || Manifest::new(request.command.clone(), request.source.clone());
     match &request.destination {
         Destination::Results(results) => {
             let manifest = new();
-            Ok((RunDir::create(results, &manifest)?, manifest, HashSet::new(), 0))
+            Ok((RunDir::create(results, &manifest)?, manifest, Loaded::default()))
         }
         Destination::Out(out) => {
             let manifest = new();
-            Ok((RunDir::create_at(out, &manifest)?, manifest, HashSet::new(), 0))
+            Ok((RunDir::create_at(out, &manifest)?, manifest, Loaded::default()))
         }
-        Destination::Resume(path) => {
+        Destination::Resume(path) | Destination::More(path, _) => {
             let dir = RunDir::open(path)?;
             let manifest = dir.manifest()?;
             let changes = match serde_json::from_value::<Sweep>(manifest.sweep.resolved.clone()) {
@@ -222,8 +244,7 @@ fn open(request: &Request<'_>) -> Result<(Writer, Manifest, HashSet<RepeatKey>, 
                 return Err(RunError::SweepChanged { path: path.clone(), changes });
             }
             let (writer, loaded) = dir.resume()?;
-            let (completed, sequence) = (loaded.completed(), loaded.next_sequence());
-            Ok((writer, manifest, completed, sequence))
+            Ok((writer, manifest, loaded))
         }
     }
 }

@@ -9,11 +9,12 @@ use jiff::Timestamp;
 use crate::backend::guest::initramfs;
 use crate::backend::{BackendError, Event, Job, Machine};
 use crate::measurement::{Measurement, Outcome};
-use crate::plan::{Cell, Run};
-use crate::record::{self, FORMAT, KernelFacts, Manifest, Record, RepeatKey, Writer};
+use crate::plan::{Cell, Plan, Run};
+use crate::record::{self, FORMAT, KernelFacts, Manifest, Record, Writer};
 use crate::settings::Clock;
 use crate::units::Span;
 
+use super::agenda::Agenda;
 use super::placement::{Place, Placement, Ready, pack, prepare};
 use super::reuse::{Results, Stored};
 use super::{Progress, Request, RunError, phase};
@@ -26,9 +27,12 @@ pub(super) struct Session<'a> {
     pub(super) known_machines: Vec<record::Machine>,
     pub(super) writer: Writer,
     pub(super) manifest: Manifest,
+    pub(super) plan: &'a Plan,
+    /// What is to be run next.
+    pub(super) agenda: Agenda<'a>,
     pub(super) sequence: u64,
-    pub(super) done: usize,
-    pub(super) total: usize,
+    /// The machine that was told of last.
+    pub(super) met: Option<Machine>,
     pub(super) virtual_time: Option<Span>,
     pub(super) reused: usize,
     pub(super) tell: &'a mut dyn FnMut(Progress<'_>),
@@ -36,41 +40,24 @@ pub(super) struct Session<'a> {
 
 impl Session<'_> {
     fn cell(&self, run: Run) -> &Cell {
-        &self.request.plan.cells[run.cell]
+        &self.plan.cells[run.cell]
     }
 
-    /// Runs the cells of one placement.
-    pub(super) fn group(
-        &mut self,
-        placement: &Placement,
-        completed: &HashSet<RepeatKey>,
-        interrupted: &AtomicBool,
-    ) -> Result<(), RunError> {
-        let members: HashSet<usize> = placement.cells.iter().copied().collect();
-        let runs: Vec<Run> = self
-            .request
-            .plan
-            .runs
-            .iter()
-            .copied()
-            .filter(|run| members.contains(&run.cell))
-            .filter(|run| {
-                let cell = self.cell(*run).id.to_string();
-                !completed.contains(&RepeatKey { cell, repeat: run.repeat, warmup: run.warmup })
-            })
-            .collect();
+    /// Runs the cells of one placement, look by look, until nothing of them is left to run.
+    pub(super) fn group(&mut self, placement: &Placement, interrupted: &AtomicBool) -> Result<(), RunError> {
+        let runs = self.agenda.next(&placement.cells);
         if runs.is_empty() {
             return Ok(());
         }
         (self.tell)(Progress::Placed(placement));
         let consoles = self.writer.dir().path().join("guest");
         let store = &self.request.store;
-        let packed = pack(placement, &self.request.plan.cells, &mut |note| (self.tell)(Progress::Note(note)));
-        let belongings = match packed {
+        let belongings = match pack(placement, &self.plan.cells, &mut |note| (self.tell)(Progress::Note(note))) {
             Ok(belongings) => belongings,
             Err(error) => return self.give_up(placement, &error, &runs),
         };
-        let runs = self.refuse(placement, &belongings.refused, runs)?;
+        let refused = belongings.refused.clone();
+        let mut runs = self.next(placement, &refused)?;
         if runs.is_empty() {
             return Ok(());
         }
@@ -81,9 +68,26 @@ impl Session<'_> {
         if interrupted.load(Ordering::Relaxed) {
             return Ok(());
         }
-        match ready {
-            Ok(ready) => self.run_on(placement, ready, runs, interrupted),
-            Err(error) => self.give_up(placement, &error, &runs),
+        let mut ready = match ready {
+            Ok(ready) => ready,
+            Err(error) => return self.give_up(placement, &error, &runs),
+        };
+        while !runs.is_empty() && !interrupted.load(Ordering::Relaxed) {
+            self.run_on(placement, &mut ready, runs, interrupted)?;
+            runs = self.next(placement, &refused)?;
+        }
+        Ok(())
+    }
+
+    /// The repeats to run next. Those of cells whose programs this machine lacks are skipped: of these a next look asks for no more.
+    fn next(&mut self, placement: &Placement, refused: &HashMap<usize, String>) -> Result<Vec<Run>, RunError> {
+        loop {
+            let runs = self.agenda.next(&placement.cells);
+            let none = runs.is_empty();
+            let left = self.refuse(placement, refused, runs)?;
+            if none || !left.is_empty() {
+                return Ok(left);
+            }
         }
     }
 
@@ -91,7 +95,7 @@ impl Session<'_> {
     fn run_on(
         &mut self,
         placement: &Placement,
-        mut ready: Ready,
+        ready: &mut Ready,
         runs: Vec<Run>,
         interrupted: &AtomicBool,
     ) -> Result<(), RunError> {
@@ -119,7 +123,7 @@ impl Session<'_> {
                 Event::Started(index) => {
                     started[index] = Timestamp::now();
                     let run = runs[index];
-                    let cell = &self.request.plan.cells[run.cell];
+                    let cell = &self.plan.cells[run.cell];
                     (self.tell)(Progress::Started { cell, run });
                     Ok(())
                 }
@@ -201,12 +205,12 @@ impl Session<'_> {
         runs: Vec<Run>,
     ) -> Result<Vec<Run>, RunError> {
         let (skipped, left): (Vec<Run>, Vec<Run>) = runs.into_iter().partition(|run| refused.contains_key(&run.cell));
-        let mut reasons: Vec<&String> = refused.values().collect();
+        let cells: HashSet<usize> = skipped.iter().map(|run| run.cell).collect();
+        let mut reasons: Vec<&String> = cells.iter().filter_map(|cell| refused.get(cell)).collect();
         reasons.sort();
-        reasons.dedup();
-        for reason in reasons {
-            let cells = refused.values().filter(|of_cell| *of_cell == reason).count();
-            (self.tell)(Progress::Note(format!("{cells} cells of kernel {} skipped: {reason}", placement.asked)));
+        for of_one in reasons.chunk_by(|a, b| a == b) {
+            let (count, kernel) = (of_one.len(), &placement.asked);
+            (self.tell)(Progress::Note(format!("{count} cells of kernel {kernel} skipped: {}", of_one[0])));
         }
         for run in skipped {
             let reason = refused.get(&run.cell).cloned().unwrap_or_default();
@@ -269,7 +273,11 @@ impl Session<'_> {
             self.manifest.machines.push(entry);
             self.writer.update(&self.manifest)?;
         }
-        (self.tell)(Progress::Machine(machine));
+        // A machine that comes up anew for each look is told of once.
+        if self.met.as_ref() != Some(machine) {
+            self.met = Some(machine.clone());
+            (self.tell)(Progress::Machine(machine));
+        }
         Ok(())
     }
 
@@ -282,7 +290,7 @@ impl Session<'_> {
         started: Timestamp,
         reused_from: Option<String>,
     ) -> Result<(), RunError> {
-        let cell = &self.request.plan.cells[run.cell];
+        let cell = &self.plan.cells[run.cell];
         let record = Record {
             format: FORMAT,
             cell: cell.id.to_string(),
@@ -304,8 +312,8 @@ impl Session<'_> {
         };
         self.writer.append(&record)?;
         self.sequence += 1;
-        self.done += 1;
-        (self.tell)(Progress::Ended { record: &record, done: self.done, total: self.total });
+        self.agenda.take(&record);
+        (self.tell)(Progress::Ended { record: &record, done: self.agenda.done(), total: self.agenda.total() });
         Ok(())
     }
 
@@ -320,6 +328,7 @@ impl Session<'_> {
             placement.cells.len(),
             placement.asked
         )));
+        self.agenda.give_up(&placement.cells);
         for run in runs {
             let measurement = Measurement::without_figures(outcome, error.to_string());
             self.record(*run, measurement, None, placement, Timestamp::now(), None)?;

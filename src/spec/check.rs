@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
-use crate::settings::{Key, Kind, Value, find};
+use crate::settings::{Key, Kind, Precision, Value, find};
 
 use super::axis::{AxisDraft, ZipDraft, as_axis};
 use super::cases::{Exclude, Include};
 use super::error::{Place, Source, SpecError};
 use super::exec::{self, ExecDraft};
+use super::precision::REPEAT;
 use super::raw::{Entry, Typed};
 use super::run::{RunKey, find_run};
 use super::unknown::{self, LISTS, TOP, split};
@@ -31,6 +32,7 @@ pub(super) struct Draft {
     pub(super) name: Option<String>,
     pub(super) description: String,
     pub(super) run: Vec<Setting<RunKey>>,
+    pub(super) precision: Option<Precision>,
     pub(super) fixed: Vec<Setting<Key>>,
     pub(super) axes: Vec<AxisDraft>,
     pub(super) zips: Vec<ZipDraft>,
@@ -51,6 +53,7 @@ impl Draft {
             name: None,
             description: String::new(),
             run: Vec::new(),
+            precision: None,
             fixed: Vec::new(),
             axes: Vec::new(),
             zips: Vec::new(),
@@ -185,6 +188,8 @@ impl Draft {
     fn key(&mut self, entry: &Entry) {
         if TOP.contains(&entry.path.as_str()) {
             self.top(entry);
+        } else if let (REPEAT, Typed::Table(fields)) = (entry.path.as_str(), &entry.typed) {
+            self.repeat_table(entry, fields);
         } else if let Some(key) = find_run(&entry.path) {
             if let Some(value) = self.value(key.path, &key.kind, entry) {
                 self.run.push(Setting { key, value, place: self.place(&entry.span) });

@@ -19,6 +19,11 @@ impl Sweep {
         for key in RUN_KEYS {
             changed(key.path, &(key.get)(&self.run).to_string(), &(key.get)(&now.run).to_string());
         }
+        let until = |sweep: &Self| match &sweep.run.precision {
+            Some(precision) => format!("from {} repeats on until {precision}", precision.min),
+            None => "not asked for".to_owned(),
+        };
+        changed("precision of run.repeat", &until(self), &until(now));
         for (path, was) in &self.fixed {
             match now.fixed.iter().find(|(other, _)| other == path) {
                 Some((_, is)) => changed(path, &was.to_string(), &is.to_string()),

@@ -51,6 +51,7 @@ impl Draft {
         for setting in &self.run {
             (setting.key.set)(&mut run, &setting.value);
         }
+        run.precision = self.precision;
         let axes = self.axes.iter().map(|axis| Axis {
             name: axis.key.name().to_owned(),
             path: axis.key.path.to_owned(),

@@ -1,8 +1,8 @@
 //! What was typed, and what it means: a sweep file becomes a [`Sweep`], or every error in it at once, each with its place and
 //! the fix. Imports `settings` and `units` only.
 //!
-//! `raw` holds the file as paths and values; `check`, `axis`, `range`, `cases` and `exec` take each key by itself; `overrides` are the command
-//! line's changes; `grid` says what holds between keys and for all cells. Only the [`Sweep`] is used outside, and `schema` and
+//! `raw` holds the file as paths and values; `check`, `axis`, `range`, `cases` and `exec` take each key by itself; `precision` takes `repeat`
+//! as a table; `overrides` are the command line's changes; `grid` says what holds between keys and for all cells. Only the [`Sweep`] is used outside, and `schema` and
 //! `reference`, which describe the file to editors and people.
 
 mod axis;
@@ -15,6 +15,7 @@ mod exec;
 mod file;
 mod grid;
 mod overrides;
+mod precision;
 mod program;
 mod range;
 mod raw;

@@ -9,6 +9,7 @@ use crate::settings::{Value, find};
 use super::axis::{AxisDraft, cannot_vary, listed};
 use super::check::{Draft, Setting};
 use super::error::{Place, SpecError};
+use super::precision::REPEAT;
 use super::run::find_run;
 use super::unknown;
 use super::value::word;
@@ -16,8 +17,10 @@ use super::value::word;
 /// What the command line changes in a sweep. Values are typed as in the file, but need no quotes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
-    /// `--repeat`: in place of `run.repeat`.
-    pub repeat: Option<u64>,
+    /// `--repeat`: `N` or `MIN..MAX`, in place of `run.repeat`.
+    pub repeat: Option<String>,
+    /// `--precision`: how well a median is to be known, `2%`.
+    pub precision: Option<String>,
     /// `--set key=v1,v2`. An axis gets these values in place of its own; one that is zipped gets one for all rows, or one for each. Any other key becomes an axis where several values
     /// are given, and is fixed where there is one. An option of `[run]` takes one value.
     pub set: Vec<(String, Vec<String>)>,
@@ -63,9 +66,12 @@ impl Overrides {
 
     /// Changes the draft.
     pub(super) fn apply(&self, draft: &mut Draft) {
-        if let Some(repeat) = self.repeat {
-            Argument::new("--repeat", None, &[repeat.to_string()]).set_run(draft, "run.repeat");
-        }
+        let place = |option: &str, text: &Option<String>| {
+            text.as_ref().map(|text| Argument::new(option, None, std::slice::from_ref(text)).whole())
+        };
+        let arguments = [("--repeat", &self.repeat), ("--precision", &self.precision)];
+        let [repeat, precision] = arguments.map(|(option, text)| text.as_deref().zip(place(option, text)));
+        draft.repeat_argument(repeat, precision);
         let mut seen: Vec<(&str, Place)> = Vec::new();
         for (name, values) in &self.set {
             let argument = Argument::new("--set", Some(name), values);
@@ -77,8 +83,9 @@ impl Overrides {
                     format!("give all its values at once: --set {name}=v1,v2"),
                 );
                 draft.errors.push(error.at(&argument.whole(), "again here").at(earlier, "first here"));
-            } else if with_repeat && self.repeat.is_some() {
-                let error = SpecError::new("`run.repeat` is set by --repeat too", "leave one of the two out");
+            } else if with_repeat && (self.repeat.is_some() || self.precision.is_some()) {
+                let error =
+                    SpecError::new("`run.repeat` is set by --repeat or --precision too", "leave one of the two out");
                 draft.errors.push(error.at(&argument.whole(), "again here"));
             } else {
                 seen.push((path, argument.whole()));
@@ -222,6 +229,9 @@ impl<'a> Argument<'a> {
         match word(&key.kind, value) {
             Ok(value) => {
                 draft.run.retain(|setting| !std::ptr::eq(setting.key, key));
+                if path == REPEAT {
+                    draft.precision = None;
+                }
                 draft.run.push(Setting { key, value, place: place.clone() });
             }
             Err(rejection) => {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{Kind, Limit, Value, narrow};
+use crate::settings::{Kind, Limit, Precision, Value, narrow};
 use crate::units::{Span, choice};
 
 /// Most repeats of a cell.
@@ -29,8 +29,11 @@ choice! {
 /// How often, in which order, for how long at most.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunOptions {
-    /// Repeats of each cell that count.
+    /// Repeats of each cell that count: so many, or at most so many where there is a precision to be reached.
     pub repeat: u32,
+    /// When a cell has been repeated often enough before that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// Repeats of each cell that run before these, are recorded as warm-up and left out of summaries.
     pub warmup: u32,
     /// Longest time that one repeat may take.
@@ -44,7 +47,14 @@ pub struct RunOptions {
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { repeat: 5, warmup: 0, timeout: Span(60 * 1_000_000_000), order: Order::Shuffled, seed: 1 }
+        Self {
+            repeat: 5,
+            precision: None,
+            warmup: 0,
+            timeout: Span(60 * 1_000_000_000),
+            order: Order::Shuffled,
+            seed: 1,
+        }
     }
 }
 
@@ -68,8 +78,11 @@ pub static RUN_KEYS: &[RunKey] = &[
     RunKey {
         path: "run.repeat",
         kind: Kind::Count { min: 1, limit: MAX_REPEATS, or_default: false },
-        about: "repeats of each cell that count, each on fresh sockets in fresh namespaces",
-        set: |run, value| run.repeat = narrow(value),
+        about: "repeats of each cell that count, each on fresh sockets in fresh namespaces; or until its median is known well enough: { min = 6, max = 50, precision = \"2%\", confidence = 0.95 }",
+        set: |run, value| {
+            run.repeat = narrow(value);
+            run.precision = None;
+        },
         get: |run| Value::Int(run.repeat.into()),
     },
     RunKey {

@@ -9,8 +9,9 @@ use crate::units::Bytes;
 
 use super::check::MAX_NAME;
 use super::exec;
+use super::precision::REPEAT;
 use super::range::counts;
-use super::run::{RUN_KEYS, RunOptions};
+use super::run::{MAX_REPEATS, RUN_KEYS, RunOptions};
 
 /// The draft that it follows.
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -19,6 +20,9 @@ const SPAN: &str = r"^\s*(0|([0-9]+(\.[0-9]+)?\s*(ns|nsec|nanos|us|µs|usec|ms|m
 
 /// A rate.
 const RATE: &str = r"^\s*[0-9][0-9_]*(\.[0-9_]+)?\s*([GMk]?bit/s)\s*$";
+
+/// A share of a whole.
+const PERCENT: &str = r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$";
 
 /// Every key of a cell.
 fn keys() -> impl Iterator<Item = &'static Key> {
@@ -32,7 +36,8 @@ pub fn schema() -> Json {
         .map(|key| (key.path, described(&key.kind, key.about, default(key).as_ref())));
     let runs = RUN_KEYS
         .iter()
-        .map(|key| (key.path, described(&key.kind, key.about, Some(&(key.get)(&RunOptions::default())))));
+        .map(|key| (key.path, described(&key.kind, key.about, Some(&(key.get)(&RunOptions::default())))))
+        .map(|(path, schema)| (path, if path == REPEAT { repeats(schema) } else { schema }));
     let own = keys().map(|key| (key.path, reference("values", key)));
     let run = RUN_KEYS.iter().map(|key| (key.path, json!({ "$ref": format!("#/$defs/values/{}", key.path) })));
     let mut properties = Map::new();
@@ -206,6 +211,34 @@ fn described(kind: &Kind, about: &str, default: Option<&Value>) -> Json {
     schema
 }
 
+/// `repeat`: a number, or a table that says when it is enough.
+fn repeats(number: Json) -> Json {
+    let Json::Object(mut number) = number else { return number };
+    let kept = ["description", "default"].map(|name| (name.to_owned(), number.remove(name).unwrap_or_default()));
+    let mut schema: Map<String, Json> = kept.into_iter().collect();
+    let table = json!({
+        "type": "object",
+        "properties": {
+            "min": { "description": "repeats before the first look", "type": "integer", "minimum": 1, "maximum": MAX_REPEATS.max },
+            "max": { "description": "repeats after which a cell is given up as not precise enough", "type": "integer", "minimum": 1, "maximum": MAX_REPEATS.max },
+            "precision": {
+                "description": "how far the interval of the median may reach from it, as a share of it",
+                "type": "string",
+                "pattern": PERCENT,
+            },
+            "confidence": {
+                "description": "how often such an interval is to hold the median",
+                "default": 0.95,
+                "anyOf": [{ "type": "number", "minimum": 0.5, "exclusiveMaximum": 0.9999 }, { "type": "string", "pattern": PERCENT }],
+            },
+        },
+        "required": ["max", "precision"],
+        "additionalProperties": false,
+    });
+    schema.insert("anyOf".to_owned(), json!([number, table]));
+    Json::Object(schema)
+}
+
 /// What a key of that kind takes.
 fn value(kind: &Kind) -> Json {
     let number = |min: u64, max: u64| json!({ "type": "integer", "minimum": min, "maximum": max });
@@ -221,7 +254,7 @@ fn value(kind: &Kind) -> Json {
         }
         Kind::Span { .. } => vec![json!({ "type": "string", "pattern": SPAN })],
         Kind::Rate { .. } => vec![json!({ "type": "string", "pattern": RATE })],
-        Kind::Percent => vec![json!({ "type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$" })],
+        Kind::Percent => vec![json!({ "type": "string", "pattern": PERCENT })],
         Kind::Sysctl => vec![json!({ "type": "integer" }), json!({ "type": "string", "pattern": r"\S" })],
         Kind::Choice(names) => vec![json!({ "enum": names })],
         Kind::Text => vec![json!({ "type": "string", "pattern": r"\S" })],

@@ -6,6 +6,7 @@ mod correct;
 mod figures;
 mod interval;
 mod metric;
+mod precision;
 mod rank;
 mod ratio;
 mod shape;
@@ -16,7 +17,10 @@ pub use correct::{benjamini_hochberg, holm};
 pub use figures::Figures;
 pub use interval::{MedianInterval, median_interval};
 pub use metric::MetricSummary;
+pub use precision::{Reached, deciding, reached};
 pub use rank::{MannWhitney, as_f64 as count, mann_whitney, minimum_p, repeats_needed, sign_test};
 pub use ratio::{Ratio, RatioInterval, ratio};
 pub use shape::{Drift, Modes, Outlier, Shape};
-pub use summary::{BufferSummary, CellOutcome, CellSummary, Counts, EndSummary, Reason, by_cell, select, summarise};
+pub use summary::{
+    BufferSummary, CellOutcome, CellSummary, Counts, EndSummary, Reason, by_cell, select, summarise, summarise_run,
+};

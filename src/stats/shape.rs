@@ -195,6 +195,7 @@ mod tests {
 
     use super::{Modes, Outlier, Shape, quantile};
 
+    // C48: a slow first run, and two modes.
     #[test]
     fn a_slow_first_run_is_an_outlier_and_stays() {
         let shape = Shape::of(&[900, 101, 103, 102, 100, 104]);
@@ -203,6 +204,7 @@ mod tests {
         assert!(Shape::of(&[900, 100, 102, 101]).is_plain(), "four have no quartiles worth the name");
     }
 
+    // C48
     #[test]
     fn two_modes_are_seen_and_said() {
         // Nagle's algorithm against delayed acknowledgements: nothing, or 40 ms.

@@ -10,10 +10,11 @@ use serde::Serialize;
 use super::figures::Figures;
 use super::interval::{MedianInterval, median_interval};
 use super::metric::MetricSummary;
+use super::precision::{Reached, deciding, reached};
 use super::shape::Shape;
 use crate::measurement::{Buffer, End, Outcome};
-use crate::record::{KernelFacts, Record};
-use crate::settings::{Axes, Clock};
+use crate::record::{KernelFacts, Manifest, Record};
+use crate::settings::{Axes, Clock, Precision};
 
 /// The confidence of the intervals of medians.
 const CONFIDENCE: f64 = 0.95;
@@ -51,6 +52,9 @@ pub struct CellSummary {
     pub goodput_interval: Option<MedianInterval>,
     /// What stands out among the goodputs, in the order of the run.
     pub goodput_shape: Shape,
+    /// How well its median is known, where the sweep asks for a precision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Reached>,
     /// Numbers of the measured repeats that their programs printed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<MetricSummary>,
@@ -194,6 +198,21 @@ pub fn summarise(records: &[Record]) -> Vec<CellSummary> {
     summaries
 }
 
+/// The cells of a run: [`summarise`], and how well each median is known where the sweep asks for a precision.
+pub fn summarise_run(manifest: &Manifest, records: &[Record]) -> Vec<CellSummary> {
+    let mut cells = summarise(records);
+    let precisions: Vec<Option<Precision>> = cells.iter().map(|cell| manifest.precision_of(&cell.cell)).collect();
+    if precisions.iter().any(Option::is_some) {
+        let repeats = by_cell(&cells, records);
+        for ((cell, repeats), asked) in cells.iter_mut().zip(&repeats).zip(precisions) {
+            let (metric, figures) = deciding(repeats.iter().map(|record| &record.measurement));
+            // A cell that was never measured is told by its outcome.
+            cell.precision = asked.filter(|_| !figures.is_empty()).map(|asked| reached(metric, &figures, &asked));
+        }
+    }
+    cells
+}
+
 /// The records that a summary was made of, warm-ups left out, in the order of their repeats.
 pub fn select<'a>(records: &'a [Record], of: &CellSummary) -> Vec<&'a Record> {
     let mut selected: Vec<_> = group(records)
@@ -314,6 +333,7 @@ fn summary(repeats: &[&Record]) -> Option<CellSummary> {
         goodput_spread: goodput_bps.and_then(|figures| figures.spread()),
         goodput_interval: median_interval(&goodputs, CONFIDENCE),
         goodput_shape: Shape::of(&goodputs),
+        precision: None,
         metrics,
         client: end(with_buffers.iter().map(|record| &record.measurement.client)),
         server: end(with_buffers.iter().map(|record| &record.measurement.server)),

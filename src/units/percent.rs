@@ -43,6 +43,17 @@ impl Percent {
         Self(u32::try_from(share).unwrap_or(Self::WHOLE))
     }
 
+    /// The share as a number from 0 to 1.
+    pub fn share(self) -> f64 {
+        f64::from(self.0) / f64::from(Self::WHOLE)
+    }
+
+    /// The share of a number from 0 to 1, to the nearest billionth; `None` for any other number.
+    pub fn of_share(share: f64) -> Option<Self> {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 1 by what is asked")]
+        (0.0..=1.0).contains(&share).then(|| Self((share * f64::from(Self::WHOLE)).round() as u32))
+    }
+
     /// What is left of the whole.
     #[must_use]
     pub const fn rest(self) -> Self {
@@ -108,6 +119,7 @@ mod tests {
         fn neither_text_nor_kernel_loses_anything(share in 0..=Percent::WHOLE) {
             prop_assert_eq!(Percent(share).to_string().parse(), Ok(Percent(share)));
             prop_assert_eq!(Percent::of_scaled(Percent(share).scaled()), Percent(share));
+            prop_assert_eq!(Percent::of_share(Percent(share).share()), Some(Percent(share)));
         }
     }
 }

@@ -5,6 +5,7 @@ mod conflicts;
 mod keys;
 mod link;
 mod overrides;
+mod repeats;
 mod rows;
 
 use miette::{GraphicalReportHandler, GraphicalTheme};

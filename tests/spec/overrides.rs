@@ -8,7 +8,7 @@ use crate::{assignments, errors_with, named, sweep_with};
 fn overrides_of_zipped_axes() {
     let text = "[[zip]]\nrcvbuf = [1024, 2048, 4096]\nsndbuf = [1, 1, 2]\n[axes]\nnodelay = [false, true]\n[[include]]\nrcvbuf = 8192\nsndbuf = 3\n";
     let axes = |set: &[&str], filter: &[&str]| {
-        let overrides = Overrides { repeat: None, set: assignments(set), filter: assignments(filter) };
+        let overrides = Overrides { set: assignments(set), filter: assignments(filter), ..Overrides::default() };
         let sweep = sweep_with(text, &overrides);
         let axes: Vec<_> = sweep.axes.iter().map(|axis| axis.shown().join(",")).collect();
         format!("{} + {}, {} cells", axes.join(" "), sweep.include.len(), sweep.cell_count())
@@ -21,9 +21,9 @@ fn overrides_of_zipped_axes() {
     // The added cell had the first value of nodelay in the file.
     assert_eq!(axes(&[], &["nodelay=true"]), "1 KiB,2 KiB,4 KiB 1 B,1 B,2 B on + 0, 3 cells");
     let wrong = Overrides {
-        repeat: None,
         set: assignments(&["rcvbuf=1,2", "sndbuf=1,x,2"]),
         filter: assignments(&["rcvbuf=16KiB"]),
+        ..Overrides::default()
     };
     insta::assert_snapshot!("zip_overridden_wrongly", errors_with(&named(text), &wrong));
     let same = Overrides { set: assignments(&["rcvbuf=64KiB"]), ..Overrides::default() };
@@ -34,7 +34,8 @@ fn overrides_of_zipped_axes() {
 fn overrides_that_are_wrong() {
     let text = named("[workload]\nkind = \"echo\"\n[axes]\nrcvbuf = [1024, \"64KiB\", \"default\"]\n");
     let overrides = Overrides {
-        repeat: Some(0),
+        repeat: Some("0".into()),
+        precision: None,
         set: assignments(&[
             "sndbuf=64K,1024",
             "chunk_count=1,1",
@@ -61,7 +62,8 @@ fn an_override_that_clashes_with_the_file() {
 fn overrides_change_the_sweep() {
     let text = "[run]\nrepeat = 3\n[socket]\nsndbuf = 1024\n[axes]\nrcvbuf = [1024, \"64KiB\", \"default\"]\n";
     let overrides = Overrides {
-        repeat: Some(7),
+        repeat: Some("7".into()),
+        precision: None,
         set: assignments(&["sndbuf=2KiB,default", "link.mtu=1400", "run.timeout=5s", "kernel.image=6.12"]),
         filter: assignments(&["rcvbuf=1KiB", "rcvbuf=default"]),
     };
@@ -88,7 +90,8 @@ fn differences_are_told_in_words() {
     assert!(serde_json::from_str::<Sweep>(&unknown).is_err_and(|error| error.to_string().contains("workload.chunks")));
 
     let overrides = Overrides {
-        repeat: Some(9),
+        repeat: Some("9".into()),
+        precision: None,
         set: assignments(&["run.timeout=180s", "rcvbuf=4KiB,1024", "sndbuf=2,1", "chunk_count=4,5", "link.mtu=1500"]),
         filter: Vec::new(),
     };

@@ -1,6 +1,6 @@
 use super::{Judgement, Overall, Verdict};
-use crate::gate::baseline::Baseline;
 use crate::gate::baseline::tests::of_completions;
+use crate::gate::baseline::{Baseline, BaselineCell};
 use crate::gate::cells::Matching;
 use crate::gate::environment::Aspect;
 use crate::gate::error::GateError;
@@ -18,10 +18,21 @@ fn judge(before: &Baseline, after: &Baseline) -> Judgement {
     Judgement::new(before, after, &Rules::default()).expect("judged")
 }
 
+impl Baseline {
+    /// With one more cell, like that one and with these figures.
+    fn with_cell(mut self, like: &BaselineCell, figures: Vec<u64>) -> Self {
+        let figures = figures.into_iter().map(Some).collect();
+        let figures = [(Metric::Completion.field().to_owned(), figures)].into();
+        self.cells.push(BaselineCell { figures, ..like.clone() });
+        self
+    }
+}
+
 fn real(cells: &[Vec<u64>]) -> Baseline {
     of_completions(Clock::Real, cells)
 }
 
+// C45
 #[test]
 fn a_real_regression_among_forty_cells_is_found_and_is_the_only_one() {
     let cells: Vec<Vec<u64>> = (1..=40).map(|cell| around(cell * 1_000_000, 8)).collect();
@@ -63,6 +74,7 @@ fn figures_without_any_variation_need_no_test() {
     assert_eq!(judge(&constant, &other).cells[0].verdict, Verdict::Underpowered);
 }
 
+// C45: one noisy cell among many.
 #[test]
 fn a_change_within_the_noise_or_below_the_floor_passes() {
     // +3.3 % with an interval across 0.
@@ -225,4 +237,89 @@ fn a_metric_that_one_side_lacks_is_an_error_that_names_it() {
     let error = Judgement::new(&before, &before, &rules).expect_err("no such figures");
     assert!(matches!(error, GateError::NoFigures { metric: Metric::ChunkP99, .. }), "{error}");
     assert!(error.to_string().contains("the baseline and the run has none"));
+}
+
+/// So many repeats from 8 % below a centre to 8 % above it, in an order without a trend.
+fn noisy(centre: u64, count: u64) -> Vec<u64> {
+    (0..count).map(|i| centre - centre / 100 * 8 + centre / 100 * 16 * ((i * 7 + 3) % count) / count + i).collect()
+}
+
+#[test]
+fn what_may_be_worse_is_run_again_and_that_decides() {
+    let before: Vec<Vec<u64>> = (1..=40).map(|cell| noisy(cell * 1_000_000, 20)).collect();
+    let mut after: Vec<Vec<u64>> = (1..=40).map(|cell| noisy(cell * 1_000_000, 5)).collect();
+    after[7] = noisy(8_800_000, 5);
+    let (before, after) = (real(&before), real(&after));
+    let mut judged = judge(&before, &after);
+    let slow = &judged.cells[7];
+    assert!(slow.adjusted_p.expect("a p") > 0.01 && slow.verdict == Verdict::Unchanged, "not significant: {slow:?}");
+    assert_eq!(judged.suspects(), [slow.cell.as_str()]);
+    assert_eq!(judged.repeats_to_confirm(), 40);
+    let mut unconfirmed = judged.clone();
+    unconfirmed.unconfirmed("--no-confirm");
+    assert_eq!(unconfirmed.overall(), Overall::Passed, "by the run alone it cannot be told");
+
+    let again = |figures: Vec<u64>| Baseline { cells: vec![], ..before.clone() }.with_cell(&before.cells[7], figures);
+    let mut steady = judged.clone();
+    judged.confirm(&before, &again(noisy(8_800_000, 40)));
+    assert_eq!((judged.overall(), judged.count(Verdict::Regressed)), (Overall::Regression, 1));
+    assert!(judged.cells[7].notes.iter().any(|note| note.ends_with("(40 repeats)")), "{:?}", judged.cells[7].notes);
+    assert!(judged.cells[7].again.is_some());
+    steady.confirm(&before, &again(noisy(8_000_000, 40)));
+    assert_eq!((steady.overall(), steady.count(Verdict::Unchanged)), (Overall::Passed, 40));
+}
+
+#[test]
+fn too_few_repeats_that_look_worse_are_run_again_too() {
+    let (before, after) = (real(&vec![around(1_000_000, 8); 40]), real(&vec![around(1_000_000, 4); 40]));
+    let mut slower = after.clone();
+    slower.cells[3] = real(&vec![around(1_200_000, 4); 40]).cells[3].clone();
+    let mut judged = judge(&before, &slower);
+    assert_eq!((judged.count(Verdict::Underpowered), judged.suspects().len()), (40, 1));
+    let again = Baseline { cells: vec![], ..before.clone() }.with_cell(&before.cells[3], around(1_200_000, 40));
+    judged.confirm(&before, &again);
+    assert_eq!((judged.overall(), judged.count(Verdict::Regressed)), (Overall::Regression, 1));
+}
+
+#[test]
+fn a_run_that_is_slower_as_a_whole_is_told_from_a_cell_that_is() {
+    let run = |percent: u64, slow: u64| {
+        let of = |cell: u64| around(cell * 10_000 * if cell == 9 { slow } else { percent }, 20);
+        real(&(1..=40).map(of).collect::<Vec<_>>())
+    };
+    let before = run(100, 100);
+    // By more than a cell may, and nothing differs: it is the machine.
+    for percent in [107, 93] {
+        let judged = judge(&before, &run(percent, percent));
+        assert_eq!((judged.overall(), judged.count(Verdict::Withheld)), (Overall::NotJudged, 40));
+        assert!(judged.withheld[0].contains("the run as a whole is not as the baseline"), "{:?}", judged.withheld);
+    }
+    // Another kernel may be the cause.
+    let mut other = run(107, 107);
+    other.cells.iter_mut().for_each(|cell| cell.kernel = Some("7.0".into()));
+    let rules = Rules { allow: [Aspect::Kernel].into(), ..Rules::default() };
+    let judged = Judgement::new(&before, &other, &rules).expect("judged");
+    assert_eq!((judged.overall(), judged.count(Verdict::Regressed)), (Overall::Regression, 40));
+    // By less: a cell has regressed where it is worse than the others, too.
+    let judged = judge(&before, &run(104, 107));
+    assert_eq!((judged.overall(), judged.cells[8].verdict), (Overall::Passed, Verdict::Unchanged));
+    assert!(judged.cells[8].notes[0].starts_with("no worse than the run as a whole"), "{:?}", judged.cells[8].notes);
+    let judged = judge(&before, &run(104, 115));
+    assert_eq!((judged.overall(), judged.cells[8].verdict), (Overall::Regression, Verdict::Regressed));
+    assert_eq!(judge(&before, &run(100, 107)).shift, None, "one cell is no whole run");
+}
+
+#[test]
+fn a_restless_cell_moves_by_as_much_as_its_repeats_vary() {
+    // From 20 % below to 20 % above: 10 % around the median.
+    let wide = |centre: u64| (0..40).map(|i| centre - centre / 5 + centre / 100 * ((i * 7 + 3) % 40) + i).collect();
+    let verdict = |centre: u64| {
+        let judged = judge(&real(&[wide(1_000_000)]), &real(&[wide(centre)]));
+        assert!(judged.cells[0].adjusted_p.expect("a p") < 0.01, "{:?}", judged.cells[0]);
+        (judged.cells[0].verdict, judged.cells[0].notes.first().cloned().unwrap_or_default())
+    };
+    let (unchanged, why) = verdict(1_200_000);
+    assert_eq!(unchanged, Verdict::Unchanged);
+    assert!(why.starts_with("its repeats vary by 10 % around the median"), "{why}");
+    assert_eq!(verdict(1_400_000).0, Verdict::Regressed);
 }

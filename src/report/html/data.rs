@@ -11,9 +11,10 @@ use crate::plot::scale::Scale;
 use crate::plot::space::Space;
 use crate::plot::why::{self, Why};
 use crate::plot::{Direction, Metric, PlotOptions, Run, Stat, Unit, text, tile, tracks};
-use crate::stats::BufferSummary;
+use crate::stats::{BufferSummary, CellSummary};
 
 use super::over_time;
+use crate::report::words::{known, not_precise};
 
 /// Longest reason that is kept.
 const MAX_REASON: usize = 2000;
@@ -113,6 +114,15 @@ fn outcome(outcome: Outcome) -> usize {
     OUTCOMES.iter().position(|known| *known == outcome).unwrap_or(0)
 }
 
+/// The outcome of a cell, and whether its median is known well enough where that was asked for.
+fn outcome_in_words(cell: &CellSummary) -> String {
+    match &cell.precision {
+        Some(reached) if reached.enough => format!("{}; the median is known to {}", cell.outcome, known(reached)),
+        Some(reached) => format!("{}; {}", cell.outcome, not_precise(reached)),
+        None => cell.outcome.to_string(),
+    }
+}
+
 /// Keeps each value once and says where.
 struct Once<T> {
     values: Vec<T>,
@@ -208,7 +218,7 @@ pub(super) fn json(run: Run<'_>) -> String {
             id: &cell.cell,
             at,
             o: outcome(cell.outcome.worst),
-            w: cell.outcome.to_string(),
+            w: outcome_in_words(cell),
             r: cell
                 .reasons
                 .iter()

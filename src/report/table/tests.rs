@@ -107,6 +107,7 @@ fn the_json_has_the_names_of_records() {
     assert_eq!(json["repeats"][1]["repeat"], 1);
 }
 
+// C48: the median of two modes is not shown alone.
 #[test]
 fn two_modes_are_told_below_the_table() {
     // Nagle's algorithm against delayed acknowledgements: nothing, or 40 ms.

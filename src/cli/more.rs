@@ -1,0 +1,232 @@
+//! `sweep run --more`: repeats on top of those that a run has.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use clap::ValueEnum;
+use jiff::Timestamp;
+
+use crate::backend::guest::Qemu;
+use crate::record::{Host, Manifest, More, MoreRepeats, Program, RunDir, SweepSource, sysctls};
+use crate::settings::{Clock, Precision};
+use crate::spec::{MAX_REPEATS, Sweep};
+use crate::stats::{CellSummary, by_cell, deciding, reached, summarise};
+
+use super::exit::Exit;
+use super::show::on_axis;
+use super::{Assignment, SweepArgs, complain};
+
+/// What may differ between a run and the repeats that are added to it, where that is allowed. Another kernel is not among them: a cell
+/// has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Differing {
+    /// Another build of this program.
+    Program,
+    /// Another computer.
+    Host,
+    /// Another version of QEMU.
+    Qemu,
+    /// Other kernel parameters that decide about buffers.
+    Sysctl,
+}
+
+/// A run that is to have more repeats.
+pub(super) struct ToppedUp {
+    pub(super) sweep: Sweep,
+    pub(super) source: SweepSource,
+    /// What is added; without cells where nothing is to be added.
+    pub(super) more: More,
+    /// Whether it was measured with evidence, as what is added then is, too.
+    pub(super) evidence: bool,
+    /// Whether its figures are made up.
+    pub(super) fake: bool,
+}
+
+/// Finds out what is to be added to a run, and refuses what would mix figures of two kinds.
+pub(super) fn more(path: &Path, asked: &SweepArgs, allow: &[Differing]) -> Result<ToppedUp, Exit> {
+    let dir = RunDir::open(path).map_err(|error| complain(&error))?;
+    let manifest = dir.manifest().map_err(|error| complain(&error))?;
+    let loaded = dir.read().map_err(|error| complain(&error))?;
+    let refuse = |why: String| {
+        eprintln!("error: {why}");
+        Exit::Wrong
+    };
+    if manifest.finished.is_none() {
+        let shown = path.display();
+        return Err(refuse(format!(
+            "`{shown}` has not come to its end: finish it first, with `sweep run --resume={shown}`"
+        )));
+    }
+    if !asked.set.is_empty() {
+        return Err(refuse(
+            "--set makes other cells, which do not belong into this run: run the sweep anew with it".to_owned(),
+        ));
+    }
+    let sweep: Sweep = serde_json::from_value(manifest.sweep.resolved.clone()).map_err(|error| {
+        refuse(format!("the sweep stored in `{}` is none that this version can run ({error})", path.display()))
+    })?;
+    let cells = summarise(&loaded.records);
+    let differences = differences(&manifest, &cells);
+    let refused: Vec<&Difference> = differences
+        .iter()
+        .filter(|difference| difference.aspect.is_none_or(|aspect| !allow.contains(&aspect)))
+        .collect();
+    if !refused.is_empty() {
+        let lines: Vec<String> = refused.iter().map(|difference| format!("  {}", difference.line())).collect();
+        return Err(refuse(format!(
+            "what is measured now does not belong into `{}`:\n{}\nrun the sweep anew, or allow what bears on no figure; the run keeps a note of it",
+            path.display(),
+            lines.join("\n")
+        )));
+    }
+    let wanted = Wanted::of(asked, &manifest, &sweep).map_err(refuse)?;
+    let mut chosen = BTreeMap::new();
+    let mut without = 0;
+    for (cell, repeats) in cells.iter().zip(by_cell(&cells, &loaded.records)) {
+        if !is_chosen(cell, &asked.filter).map_err(refuse)? {
+            continue;
+        }
+        let (metric, figures) = deciding(repeats.iter().map(|record| &record.measurement));
+        if figures.is_empty() {
+            without += 1;
+            continue;
+        }
+        if wanted.precision.is_some_and(|precision| reached(metric, &figures, &precision).enough) {
+            continue;
+        }
+        let from = repeats.iter().map(|record| record.repeat + 1).max().unwrap_or(0);
+        let to = from.saturating_add(wanted.count);
+        if u64::from(to) > MAX_REPEATS.max {
+            return Err(refuse(format!(
+                "{from} + {} repeats are beyond {} ({})",
+                wanted.count, MAX_REPEATS.name, MAX_REPEATS.max
+            )));
+        }
+        chosen.insert(cell.cell.clone(), MoreRepeats { from, to });
+    }
+    if without > 0 {
+        eprintln!("note: {without} cells were never measured, and get no more repeats");
+    }
+    let more = More {
+        started: Timestamp::now(),
+        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        program: Program::this(),
+        allowed: differences.into_iter().map(|difference| difference.text).collect(),
+        precision: wanted.precision,
+        cells: chosen,
+    };
+    Ok(ToppedUp {
+        evidence: !manifest.command.iter().any(|word| word == "--no-evidence"),
+        fake: manifest.machines.iter().any(|machine| machine.machine == "fake"),
+        sweep,
+        source: manifest.sweep,
+        more,
+    })
+}
+
+/// How many repeats are wanted.
+struct Wanted {
+    /// So many more of each cell, at most.
+    count: u32,
+    /// When a cell has enough before that.
+    precision: Option<Precision>,
+}
+
+impl Wanted {
+    fn of(asked: &SweepArgs, manifest: &Manifest, sweep: &Sweep) -> Result<Self, String> {
+        let last = manifest.more.iter().rev().find_map(|more| more.precision).or(sweep.run.precision);
+        let share = asked.precision.as_deref().map(str::parse).transpose();
+        let share = share.map_err(|error: crate::units::ParsePercentError| format!("--precision: {error}"))?;
+        let precision = match (share, last) {
+            (Some(share), Some(last)) => Some(Precision { share, ..last }),
+            (Some(share), None) => {
+                let confidence = "95%".parse().map_err(|error: crate::units::ParsePercentError| error.to_string())?;
+                Some(Precision { min: 1, share, confidence })
+            }
+            (None, last) => last,
+        };
+        let count = match asked.repeat.as_deref() {
+            Some(text) => match text.parse::<u32>() {
+                Ok(count) if count > 0 => count,
+                _ => {
+                    return Err(format!(
+                        "--repeat: `{text}` is not how many repeats to add: write one number, such as 10"
+                    ));
+                }
+            },
+            None if precision.is_some() => sweep.run.repeat.max(MORE),
+            None => return Err(
+                "say how many repeats to add with --repeat 10, or how well medians are to be known with --precision 2%"
+                    .to_owned(),
+            ),
+        };
+        Ok(Self { count, precision })
+    }
+}
+
+/// At least so many repeats may be added where a precision is to be reached and nothing says how many.
+const MORE: u32 = 50;
+
+/// Whether a cell has one of the values on each axis that is named.
+fn is_chosen(cell: &CellSummary, filters: &[Assignment]) -> Result<bool, String> {
+    for Assignment(axis, _) in filters {
+        let known = cell.axes.0.iter().any(|(name, _)| name == axis)
+            || crate::settings::find(axis).is_some_and(|key| cell.axes.get(key.name()).is_some());
+        if !known {
+            let names: Vec<&str> = cell.axes.0.iter().map(|(name, _)| name.as_str()).collect();
+            return Err(format!("--filter: the run has no axis `{axis}`; its axes are {}", names.join(", ")));
+        }
+    }
+    Ok(filters.iter().all(|Assignment(axis, values)| values.iter().any(|value| on_axis(&cell.axes, axis, value))))
+}
+
+/// Something that is not as it was in the run.
+struct Difference {
+    /// By which word it is allowed; `None` where it never is.
+    aspect: Option<Differing>,
+    text: String,
+}
+
+impl Difference {
+    fn line(&self) -> String {
+        match self.aspect.as_ref().and_then(ValueEnum::to_possible_value) {
+            Some(word) => format!("{} (--allow {})", self.text, word.get_name()),
+            None => self.text.clone(),
+        }
+    }
+}
+
+/// What is not as it was, as far as it bears on figures: of virtual time the host does not.
+fn differences(manifest: &Manifest, cells: &[CellSummary]) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let mut add = |aspect: Option<Differing>, what: &str, was: Option<String>, is: Option<String>| {
+        if was != is {
+            let text = |fact: Option<String>| fact.unwrap_or_else(|| "not known".to_owned());
+            found.push(Difference { aspect, text: format!("{what}: was {}, is {}", text(was), text(is)) });
+        }
+    };
+    let (program, this) = (&manifest.program, Program::this());
+    let digits = |digest: &Option<String>| digest.as_ref().map(|digest| digest.chars().take(16).collect::<String>());
+    add(Some(Differing::Program), "program", digits(&program.executable_sha256), digits(&this.executable_sha256));
+    if cells.iter().any(|cell| cell.clock == Clock::Real) {
+        let (was, is) = (&manifest.host, Host::gather());
+        add(Some(Differing::Host), "host's name", was.hostname.clone(), is.hostname);
+        add(Some(Differing::Host), "host's processor", was.cpu_model.clone(), is.cpu_model);
+        let cores = |cores: Option<u64>| cores.map(|cores| cores.to_string());
+        add(Some(Differing::Host), "host's processors", cores(was.cores), cores(is.cores));
+    }
+    if cells.iter().any(|cell| cell.machines.iter().any(|machine| machine == "native")) {
+        let (was, is) = (&manifest.host, Host::gather());
+        add(None, "kernel", was.kernel_release.clone(), is.kernel_release);
+        add(None, "build of the kernel", was.kernel_version.clone(), is.kernel_version);
+        for (name, is) in sysctls() {
+            if let Some(was) = manifest.sysctls.get(&name) {
+                add(Some(Differing::Sysctl), &name, Some(was.clone()), Some(is));
+            }
+        }
+    }
+    if let (Some(was), Ok(is)) = (manifest.tools.get("qemu"), Qemu::find()) {
+        add(Some(Differing::Qemu), "QEMU", Some(was.clone()), Some(is.version));
+    }
+    found
+}
