@@ -5,6 +5,7 @@
 
 pub mod clock;
 pub mod device;
+pub mod diag;
 pub mod file;
 pub mod guest;
 pub mod namespace;

@@ -16,6 +16,7 @@ mod numbered;
 mod options;
 mod samples;
 mod stream;
+mod watch;
 
 use channel::Channel;
 use endpoint::Part;
