@@ -5,6 +5,7 @@ mod distribution;
 mod evidence;
 mod link;
 mod option;
+mod program;
 mod samples;
 mod watched;
 
@@ -12,6 +13,7 @@ pub use distribution::{Distribution, Recorder};
 pub use evidence::{Evidence, TcpFacts};
 pub use link::{Interface, LinkFacts, PlacementFacts, QueueFacts, Scheduled, SysctlFacts};
 pub use option::{Association, OptionReading, Reading, Zerocopy};
+pub use program::{Metric, Number, Output, ProgramFacts};
 pub use samples::Samples;
 pub use watched::Watched;
 
@@ -82,6 +84,9 @@ pub struct Measurement {
     /// Where the workload ran over several connections at once: what each was, the first one first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub connections: Vec<Connection>,
+    /// Exec only: numbers that were taken from what the programs printed, by their name. Those that are a completion or a goodput stand there.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<String, Metric>,
     /// What a reader of the figures has to know, such as that MPTCP fell back to TCP.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
@@ -120,6 +125,9 @@ impl Measurement {
         self.completion_ns = None;
         self.goodput_bps = None;
         self.chunk_latency_ns = None;
+        for metric in self.metrics.values_mut() {
+            metric.value = None;
+        }
         for connection in &mut self.connections {
             connection.completion_ns = None;
             connection.goodput_bps = None;
@@ -192,6 +200,9 @@ pub struct End {
     /// What the kernel counted and knew at this end. Absent with `--no-evidence`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
+    /// Exec only: the program at this end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<Box<ProgramFacts>>,
     /// Its buffers and windows over time. Streams and programs only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<Samples>,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{Span, choice};
+use crate::units::{Better, Span, choice};
 
 use super::Protocol;
 
@@ -16,16 +16,6 @@ choice! {
         #[default] Client = "client",
         /// The end that is started first.
         Server = "server",
-    }
-}
-
-choice! {
-    /// Which direction of a metric is an improvement.
-    Better {
-        /// Less is better, as of times.
-        #[default] Lower = "lower",
-        /// More is better, as of rates.
-        Higher = "higher",
     }
 }
 
@@ -82,13 +72,23 @@ pub struct Exec {
     pub metrics: Vec<MetricSpec>,
 }
 
+impl Exec {
+    /// The program at one end.
+    pub const fn program(&self, side: Side) -> &Program {
+        match side {
+            Side::Client => &self.client,
+            Side::Server => &self.server,
+        }
+    }
+}
+
 /// One program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
     /// The program and its arguments. The first word is a name that is looked up in `PATH`, an absolute path, or a path below
     /// [`Exec::dir`].
     pub command: Vec<String>,
-    /// Variables that are set in its environment, beside those of `sweep` itself.
+    /// Variables of its environment, beside `PATH`, `HOME`, `TMPDIR` and `LC_ALL`, which it is given where these do not name them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// Paths of the keys whose values stand in its command or its environment.
@@ -170,6 +170,41 @@ pub struct MetricSpec {
     pub source: Source,
     /// What it is.
     pub is: Stands,
+}
+
+/// Units of time, in nanoseconds.
+const TIMES: [(&str, f64); 6] = [("s", 1e9), ("ms", 1e6), ("us", 1e3), ("µs", 1e3), ("ns", 1.0), ("min", 60e9)];
+/// Units of rate, in bits per second.
+const RATES: [(&str, f64); 8] = [
+    ("bit/s", 1.0),
+    ("kbit/s", 1e3),
+    ("Mbit/s", 1e6),
+    ("Gbit/s", 1e9),
+    ("B/s", 8.0),
+    ("kB/s", 8e3),
+    ("MB/s", 8e6),
+    ("GB/s", 8e9),
+];
+
+impl MetricSpec {
+    /// A unit of time in nanoseconds; `None` for any other word.
+    pub fn time_unit(unit: &str) -> Option<f64> {
+        TIMES.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale)
+    }
+
+    /// A unit of rate in bits per second; `None` for any other word.
+    pub fn rate_unit(unit: &str) -> Option<f64> {
+        RATES.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale)
+    }
+
+    /// The units that a completion or a goodput may have.
+    pub fn units_of(is: Stands) -> Vec<&'static str> {
+        match is {
+            Stands::ForItself => Vec::new(),
+            Stands::Completion => TIMES.iter().map(|(name, _)| *name).collect(),
+            Stands::Goodput => RATES.iter().map(|(name, _)| *name).collect(),
+        }
+    }
 }
 
 /// Where a number stands in the output of a program.

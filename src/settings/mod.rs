@@ -16,7 +16,7 @@ pub mod template;
 mod value;
 
 pub use axes::Axes;
-pub use exec::{Better, Exec, MetricSpec, Program, Ready, Side, Source, Stands, Stop};
+pub use exec::{Exec, MetricSpec, Program, Ready, Side, Source, Stands, Stop};
 pub(crate) use keys::narrow;
 pub use keys::{
     KEYS, Key, MAX_BUFFER, MAX_BURSTS, MAX_CHUNK_SIZE, MAX_CHUNKS, MAX_CONNECTIONS, MAX_DELAY, MAX_DURATION, MAX_MTU,

@@ -3,6 +3,7 @@
 //! Each function wraps one kernel interface, names it, and returns [`std::io::Error`] as the kernel gave it. What an error
 //! means for a cell is decided above. Imports `units` only.
 
+pub mod child;
 pub mod clock;
 pub mod device;
 pub mod diag;

@@ -24,6 +24,19 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// As the kernel counts it, in microseconds.
+    pub(super) fn of(usage: &libc::rusage) -> Self {
+        let nanoseconds = |time: libc::timeval| {
+            u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_usec).unwrap_or(0) * 1000
+        };
+        Self {
+            user_ns: nanoseconds(usage.ru_utime),
+            system_ns: nanoseconds(usage.ru_stime),
+            voluntary_switches: u64::try_from(usage.ru_nvcsw).unwrap_or(0),
+            involuntary_switches: u64::try_from(usage.ru_nivcsw).unwrap_or(0),
+        }
+    }
+
     #[must_use]
     /// What was used since an `earlier` reading.
     pub const fn since(self, earlier: Self) -> Self {
@@ -45,15 +58,7 @@ pub fn thread_usage() -> io::Result<Usage> {
     let mut usage: libc::rusage = unsafe { mem::zeroed() };
     // SAFETY: `usage` is valid for writes during the call.
     check(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) })?;
-    let nanoseconds = |time: libc::timeval| {
-        u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_usec).unwrap_or(0) * 1000
-    };
-    Ok(Usage {
-        user_ns: nanoseconds(usage.ru_utime),
-        system_ns: nanoseconds(usage.ru_stime),
-        voluntary_switches: u64::try_from(usage.ru_nvcsw).unwrap_or(0),
-        involuntary_switches: u64::try_from(usage.ru_nivcsw).unwrap_or(0),
-    })
+    Ok(Usage::of(&usage))
 }
 
 /// Makes a child die with the thread that starts it, also when that is killed (`PR_SET_PDEATHSIG`), and keeps the

@@ -1,5 +1,6 @@
 //! Quantities as people write and read them: bytes, spans of time, bit rates, percentages. Imports no other room.
 
+mod better;
 mod bytes;
 mod choice;
 mod percent;
@@ -8,6 +9,7 @@ mod span;
 
 pub(crate) use choice::choice;
 
+pub use better::Better;
 pub use bytes::{Bytes, ParseBytesError};
 pub use percent::{ParsePercentError, Percent};
 pub use rate::{BitRate, ParseRateError};

@@ -109,6 +109,12 @@ pub enum Failure {
     /// The peer behaved unlike the protocol between the two ends.
     #[error("{0}")]
     Protocol(String),
+    /// A program of the user's did not do what it was to do.
+    #[error("{0}")]
+    Program(String),
+    /// A program of the user's is not there.
+    #[error("{0}")]
+    Absent(String),
     /// The other end gave up first, or the run was interrupted.
     #[error("called off: the other end gave up first")]
     CalledOff,
@@ -129,9 +135,10 @@ impl Failure {
             | Self::OldKernel { .. }
             | Self::TurnedOff { .. }
             | Self::NoOption { .. }
-            | Self::Impossible { .. } => Outcome::Skipped,
+            | Self::Impossible { .. }
+            | Self::Absent(_) => Outcome::Skipped,
             Self::MessageTooLarge { .. } | Self::Refused { .. } => Outcome::Invalid,
-            Self::Call { .. } | Self::Protocol(_) | Self::CalledOff => Outcome::Failed,
+            Self::Call { .. } | Self::Protocol(_) | Self::Program(_) | Self::CalledOff => Outcome::Failed,
         }
     }
 

@@ -1,16 +1,20 @@
 //! How the two ends of a repeat find each other, keep their deadline, and call each other off.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::convert::Infallible;
+use std::fmt;
+use std::io::{self, PipeReader, PipeWriter, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use crate::units::Span;
 
 use super::crowd::Gathering;
+use super::exec::{Scratch, Watch};
 use super::{Failure, SLICE};
 
 /// What both ends of a repeat share; of several connections at once, what both ends of the first one share.
@@ -29,6 +33,19 @@ pub struct Control<'a> {
     gathering: Option<Arc<Gathering>>,
     /// What both ends of each further connection share.
     others: Vec<Self>,
+    /// Where two programs are run: what the client's end rings when it is done.
+    bell: Option<Bell>,
+    /// The folder of two programs, once one of them has asked for it.
+    scratch: OnceLock<Result<Scratch, String>>,
+}
+
+/// Wakes the server's end, which sleeps on descriptors.
+#[derive(Debug)]
+struct Bell {
+    rung: AtomicBool,
+    /// Readable once it has been rung.
+    heard: PipeReader,
+    ringer: PipeWriter,
 }
 
 impl<'a> Control<'a> {
@@ -45,6 +62,8 @@ impl<'a> Control<'a> {
             evidence: false,
             gathering: None,
             others: Vec::new(),
+            bell: None,
+            scratch: OnceLock::new(),
         }
     }
 
@@ -68,12 +87,52 @@ impl<'a> Control<'a> {
                 echo_over: AtomicBool::new(false),
                 gathering: Some(Arc::clone(&gathering)),
                 others: Vec::new(),
+                bell: None,
+                scratch: OnceLock::new(),
                 ..self
             };
             self.others = (1..connections).map(other).collect();
             self.gathering = Some(gathering);
         }
         self
+    }
+
+    /// The same for two programs, whose server is woken when the client is done.
+    ///
+    /// # Errors
+    /// When no pipe can be made.
+    pub fn with_bell(mut self) -> io::Result<Self> {
+        let (heard, ringer) = io::pipe()?;
+        self.bell = Some(Bell { rung: AtomicBool::new(false), heard, ringer });
+        Ok(self)
+    }
+
+    /// Tells the server's end that the client's is done.
+    pub(super) fn ring(&self) {
+        if let Some(bell) = &self.bell
+            && !bell.rung.swap(true, Ordering::Relaxed)
+        {
+            // An empty pipe takes a byte, and the server looks by itself from time to time.
+            let _ = (&bell.ringer).write(&[0]);
+        }
+    }
+
+    /// Readable once the client's end is done.
+    pub(super) fn bell(&self) -> Option<BorrowedFd<'_>> {
+        self.bell.as_ref().map(|bell| bell.heard.as_fd())
+    }
+
+    /// Whether the run was interrupted.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// The path of a folder for this repeat, which is removed after it.
+    pub(super) fn scratch(&self) -> Result<String, Failure> {
+        match self.scratch.get_or_init(|| Scratch::make().map_err(|error| error.to_string())) {
+            Ok(scratch) => Ok(scratch.path()),
+            Err(error) => Err(Failure::Program(format!("no scratch folder could be made: {error}"))),
+        }
     }
 
     /// Where several connections wait for each other, if there are several.
@@ -113,12 +172,12 @@ impl<'a> Control<'a> {
         self.deadline.saturating_duration_since(Instant::now()).clamp(Duration::from_millis(1), SLICE)
     }
 
-    /// Marks the instant before the first send of a stream.
+    /// Marks the instant before the first send of a stream, or before the client's program is started.
     pub(super) fn start(&self) -> Instant {
         *self.started.get_or_init(Instant::now)
     }
 
-    /// The instant before the first send of a stream, once it was marked.
+    /// That instant, once it was marked.
     pub(super) fn started(&self) -> Option<Instant> {
         self.started.get().copied()
     }
@@ -167,11 +226,22 @@ enum Signal {
     Ready,
 }
 
+/// What looks at the sockets of a program, if anything does.
+#[derive(Default)]
+struct Watcher<'a>(RefCell<Option<Box<dyn Watch + 'a>>>);
+
+impl fmt::Debug for Watcher<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watcher")
+    }
+}
+
 /// The server's half of a meeting.
 #[derive(Debug)]
 pub struct ServerSeat<'a> {
     /// What both ends share.
     pub control: &'a Control<'a>,
+    watcher: Watcher<'a>,
     to_client: Sender<Signal>,
     parting: Parting,
     beside: RefCell<Option<Box<Self>>>,
@@ -183,6 +253,7 @@ pub struct ServerSeat<'a> {
 pub struct ClientSeat<'a> {
     /// What both ends share.
     pub control: &'a Control<'a>,
+    watcher: Watcher<'a>,
     from_server: Receiver<Signal>,
     parting: Parting,
     beside: RefCell<Option<Box<Self>>>,
@@ -209,8 +280,22 @@ fn pair<'a>(control: &'a Control<'a>) -> (ServerSeat<'a>, ClientSeat<'a>) {
     let server = Parting { done: server_done, read: server_read };
     let client = Parting { done: client_done, read: client_read };
     (
-        ServerSeat { control, to_client, parting: server, beside: RefCell::default(), others: RefCell::default() },
-        ClientSeat { control, from_server, parting: client, beside: RefCell::default(), others: RefCell::default() },
+        ServerSeat {
+            control,
+            watcher: Watcher::default(),
+            to_client,
+            parting: server,
+            beside: RefCell::default(),
+            others: RefCell::default(),
+        },
+        ClientSeat {
+            control,
+            watcher: Watcher::default(),
+            from_server,
+            parting: client,
+            beside: RefCell::default(),
+            others: RefCell::default(),
+        },
     )
 }
 
@@ -248,9 +333,30 @@ impl Gate {
         // Nothing is ever sent: this returns when the other end has dropped its half.
         let Err(RecvError) = self.other.recv();
     }
+
+    /// Whether the other end is there.
+    fn other_is_here(&self) -> bool {
+        matches!(self.other.try_recv(), Err(TryRecvError::Disconnected))
+    }
 }
 
 impl<'a> ServerSeat<'a> {
+    /// Has the program at this end watched.
+    pub fn watch_with(&self, watch: Box<dyn Watch + 'a>) {
+        self.watcher.0.replace(Some(watch));
+    }
+
+    /// What watches the program at this end.
+    pub(super) fn watch(&self) -> RefMut<'_, Option<Box<dyn Watch + 'a>>> {
+        self.watcher.0.borrow_mut()
+    }
+
+    /// Whether the client's program has ended, or its end has given up.
+    pub(super) fn client_is_done(&self) -> bool {
+        self.control.bell.as_ref().is_some_and(|bell| bell.rung.load(Ordering::Relaxed))
+            || self.parting.done.other_is_here()
+    }
+
     /// The seat for a stream that runs beside, once.
     pub(super) fn beside(&self) -> Option<Box<ServerSeat<'a>>> {
         self.beside.take()
@@ -287,6 +393,16 @@ impl<'a> ServerSeat<'a> {
 }
 
 impl<'a> ClientSeat<'a> {
+    /// Has the program at this end watched.
+    pub fn watch_with(&self, watch: Box<dyn Watch + 'a>) {
+        self.watcher.0.replace(Some(watch));
+    }
+
+    /// What watches the program at this end.
+    pub(super) fn watch(&self) -> RefMut<'_, Option<Box<dyn Watch + 'a>>> {
+        self.watcher.0.borrow_mut()
+    }
+
     /// The seat for a stream that runs beside, once.
     pub(super) fn beside(&self) -> Option<Box<ClientSeat<'a>>> {
         self.beside.take()

@@ -1,5 +1,5 @@
 //! What the two ends of a cell do, one thread each: make sockets as the cell says, run an echo or a stream between them, and
-//! tell what was measured. It knows nothing of namespaces: whoever calls it has put the thread where it belongs.
+//! tell what was measured; or start two programs of the user's, and oversee them. It knows nothing of namespaces: whoever calls it has put the thread where it belongs.
 //!
 //! Imports `settings`, `measurement`, `sys` and `units`.
 
@@ -8,6 +8,7 @@ mod channel;
 mod crowd;
 mod echo;
 mod endpoint;
+mod exec;
 mod failure;
 mod in_place;
 mod limits;
@@ -21,14 +22,17 @@ mod watch;
 use channel::Channel;
 use endpoint::Part;
 
+pub use exec::{Absent, Watch, locate};
 pub use failure::Failure;
 pub use limits::BufferLimits;
 pub use meeting::{ClientSeat, Control, ServerSeat, meet};
+pub use watch::{Pace, Sockets};
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use crate::measurement::{Distribution, End, Measurement, Outcome, Recorder};
+use crate::measurement::{Distribution, End, Measurement, Metric, Outcome, Recorder};
 use crate::settings::{Protocol, Settings, Work, Workload};
 
 /// The port on which the server listens. Its namespace is its own, so no port is ever taken.
@@ -73,6 +77,10 @@ pub struct Report {
     pub beside: Option<Box<Self>>,
     /// What this end of each further connection has to tell, where several run at once.
     pub others: Vec<Self>,
+    /// Numbers that the program at this end printed.
+    pub metrics: BTreeMap<String, Metric>,
+    /// What a reader of the figures has to know.
+    pub remarks: Vec<String>,
     /// When the first send was made and the last arrival came, where nothing rested between and this end knows.
     span: Option<(Instant, Instant)>,
     /// Bytes of which the goodput of a stream is made, and when the first and the last instant of their time were.
@@ -103,6 +111,9 @@ impl Report {
 /// Runs the server's end in this thread until the workload is done, failed, or called off. A stream beside and each further connection have
 /// a thread of their own, in the same namespace.
 pub fn serve(settings: &Settings, addresses: Addresses, limits: &BufferLimits, seat: &ServerSeat<'_>) -> Report {
+    if settings.workload.kind == Work::Exec {
+        return exec::serve(settings, addresses, seat);
+    }
     let part = Part::server(settings, addresses, limits);
     beside::with(
         &settings.workload,
@@ -169,6 +180,9 @@ fn close(
 
 /// Runs the client's end in this thread until the workload is done, failed, or called off.
 pub fn request(settings: &Settings, addresses: Addresses, limits: &BufferLimits, seat: &ClientSeat<'_>) -> Report {
+    if settings.workload.kind == Work::Exec {
+        return exec::request(settings, addresses, seat);
+    }
     let part = Part::client(settings, addresses, limits);
     beside::with(
         &settings.workload,
@@ -217,6 +231,8 @@ fn request_into(part: Part<'_>, work: &Workload, seat: &ClientSeat<'_>, report: 
 pub fn conclude(work: &Workload, mut client: Report, mut server: Report) -> Measurement {
     let connections = crowd::merge(work, &mut client, &mut server);
     let failure = if client.failed_first { client.failure } else { server.failure.or(client.failure) };
+    let mut remarks = fall_backs(&client.end, &server.end);
+    remarks.extend(client.remarks.into_iter().chain(server.remarks));
     let mut measurement = Measurement {
         outcome: Outcome::Measured,
         reason: None,
@@ -227,7 +243,8 @@ pub fn conclude(work: &Workload, mut client: Report, mut server: Report) -> Meas
         duplicated_chunks: client.duplicated_chunks.or(server.duplicated_chunks),
         beside: beside::conclude(client.beside, server.beside),
         connections,
-        remarks: fall_backs(&client.end, &server.end),
+        metrics: client.metrics.into_iter().chain(server.metrics).collect(),
+        remarks,
         chunk_latency_ns: client.chunk_latency,
         elapsed_ns: None,
         setup_ns: None,

@@ -16,10 +16,10 @@ use std::thread;
 use std::time::Instant;
 
 use crate::measurement::{Interface, LinkFacts, Measurement, Outcome, PlacementFacts, Scheduled, SysctlFacts};
-use crate::settings::{Clock, Placement, Settings, Topology};
+use crate::settings::{Clock, Placement, Settings, Side, Topology, Work};
 use crate::sys::{namespace, process};
 use crate::units::Span;
-use crate::workload::{self, Addresses, BufferLimits, ClientSeat, Control, Report, ServerSeat};
+use crate::workload::{self, Addresses, BufferLimits, ClientSeat, Control, Pace, Report, ServerSeat, Sockets};
 
 use self::counters::Counters;
 use super::share::share_out;
@@ -173,6 +173,17 @@ pub fn measure(
     let control = Control::new(job.timeout, interrupted)
         .with_evidence(job.evidence)
         .with_connections(settings.workload.connections);
+    let control = if settings.workload.kind == Work::Exec {
+        match control.with_bell() {
+            Ok(control) => control,
+            Err(error) => {
+                return Measurement::without_figures(Outcome::Failed, format!("no pipe can be made: {error}"));
+            }
+        }
+    } else {
+        control
+    };
+    let pace = if reach == Reach::Machine { Pace::GUEST } else { Pace::REAL };
     let (server_seat, client_seat) = workload::meet(&control);
     let (crossing_server, crossing_client) = cross();
     let mut setup = None;
@@ -181,10 +192,10 @@ pub fn measure(
         let applied = &applied;
         let server = thread::Builder::new()
             .name("server".to_owned())
-            .spawn_scoped(scope, move || serve(settings, limits, applied, &server_seat, &crossing_server));
+            .spawn_scoped(scope, move || serve(settings, limits, applied, pace, &server_seat, &crossing_server));
         let (setup, started) = (&mut setup, &mut started);
         let client = thread::Builder::new().name("client".to_owned()).spawn_scoped(scope, move || {
-            request(settings, limits, applied, &client_seat, &crossing_client, || {
+            request(settings, limits, applied, pace, &client_seat, &crossing_client, || {
                 *setup = Some(begun.elapsed());
                 before_start();
                 *started = Some(Instant::now());
@@ -290,6 +301,7 @@ fn serve(
     settings: &Settings,
     limits: &BufferLimits,
     applied: &Applied<'_>,
+    pace: Pace,
     seat: &ServerSeat<'_>,
     crossing: &ServerCrossing,
 ) -> Result<Left, LinkError> {
@@ -313,6 +325,9 @@ fn serve(
     schedule::place("server", settings.placement.server_cpu, settings.placement.policy)?;
     let (sysctls, scheduled) = (applied.read_here(), schedule::read());
     let limits = applied.limits_here(limits);
+    if watches(settings, seat.control) {
+        seat.watch_with(Box::new(Sockets::watch(settings, Side::Server, pace)));
+    }
     // On loopback both ends are in one namespace, whose counters the client reads.
     let counted = seat.control.evidence() && settings.link.topology == Topology::Veth;
     let report = with_counters(counted, || workload::serve(settings, addresses, &limits, seat));
@@ -324,6 +339,7 @@ fn request(
     settings: &Settings,
     limits: &BufferLimits,
     applied: &Applied<'_>,
+    pace: Pace,
     seat: &ClientSeat<'_>,
     crossing: &ClientCrossing,
     ready: impl FnOnce(),
@@ -351,10 +367,18 @@ fn request(
     let limits = applied.limits_here(limits);
     let report = with_counters(seat.control.evidence(), || {
         ready();
+        if watches(settings, seat.control) {
+            seat.watch_with(Box::new(Sockets::watch(settings, Side::Client, pace)));
+        }
         workload::request(settings, addresses, &limits, seat)
     });
     let interface = link::read(&settings.link, &settings.link.client).ok();
     Ok(Left { report, interface, sysctls: BTreeMap::new(), scheduled, _namespace: own })
+}
+
+/// Whether the ends' sockets are a program's, to be looked at from outside.
+fn watches(settings: &Settings, control: &Control<'_>) -> bool {
+    settings.workload.kind == Work::Exec && control.evidence()
 }
 
 /// Runs one end of a workload between two readings of its namespace's counters.

@@ -11,8 +11,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use netlink_packet_core::{
-    DefaultNla, Emitable, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload, NetlinkSerializable,
-    Nla as _, NlasIterator,
+    DefaultNla, Emitable, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+    NetlinkSerializable, Nla as _, NlasIterator,
 };
 use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, SOCK_DIAG_BY_FAMILY};
 use netlink_packet_sock_diag::inet::nlas::Nla;

@@ -123,6 +123,15 @@ impl Track {
     }
 }
 
+/// Which of a namespace's sockets are an end's: all of them, or where both ends share it the server's or the client's. The server's are
+/// those whose port is the server's, or one on which something listens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Whose {
+    pub(super) side: Side,
+    pub(super) shared: bool,
+    pub(super) server_port: u16,
+}
+
 /// All sockets, from the first look on.
 #[derive(Debug)]
 pub(super) struct History {
@@ -239,46 +248,21 @@ impl History {
         })
     }
 
-    pub(super) fn finish(mut self, cost: Duration) -> Sighted {
-        if self.beyond > 0 {
-            self.reason(format!("more than {MOST} sockets were seen: what carried the most may not be among those that were followed"));
-        }
-        self.cost = cost;
-        Sighted(self)
-    }
-}
-
-/// What was seen of a namespace's sockets.
-#[derive(Debug)]
-pub(in crate::workload) struct Sighted(History);
-
-/// Which of a namespace's sockets are an end's: all of them, or where both ends share it the server's or the client's. The server's are
-/// those whose port is the server's, or one on which something listens.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::workload) struct Whose {
-    pub(in crate::workload) side: Side,
-    pub(in crate::workload) shared: bool,
-    pub(in crate::workload) server_port: u16,
-}
-
-impl Sighted {
-    /// Nothing could be seen, and why.
-    pub(super) fn blind(reason: String) -> Self {
-        let mut history = History::new(Instant::now(), Duration::ZERO, Protocol::default());
-        history.reason(reason);
-        Self(history)
-    }
-
     /// Puts what was seen into an end's record: of the connection that carried the most, of the protocol that the cell names where there is
     /// one. Samples count from `origin`.
-    pub(in crate::workload) fn tell(self, whose: Whose, origin: Instant, end: &mut End) {
-        let Self(mut history) = self;
-        let mut tracks = std::mem::take(&mut history.tracks);
+    pub(super) fn tell(&mut self, whose: Whose, origin: Instant, cost: Duration, end: &mut End) {
+        if self.beyond > 0 {
+            let many = format!(
+                "more than {MOST} sockets were seen, and what carried the most may not be among those followed"
+            );
+            self.reason(many);
+        }
+        let mut tracks = std::mem::take(&mut self.tracks);
         if whose.shared {
             let servers = ports(&tracks, whose.server_port);
             tracks.retain(|track| servers.contains(&track.seen.local.port()) == (whose.side == Side::Server));
         }
-        let named = |track: &Track| ours(track.seen.protocol) == history.protocol;
+        let named = |track: &Track| ours(track.seen.protocol) == self.protocol;
         // Over MPTCP the subflows carry the same bytes once more.
         let hidden = tracks.iter().any(|track| track.seen.protocol == diag::Protocol::Mptcp && track.is_connection());
         let is_told = |track: &Track| track.is_connection() && !(hidden && track.seen.subflow);
@@ -286,16 +270,16 @@ impl Sighted {
         let best = (0..tracks.len())
             .filter(|&at| is_told(&tracks[at]))
             .max_by_key(|&at| (named(&tracks[at]), tracks[at].carried(), std::cmp::Reverse(at)));
-        let protocol = best.map_or(history.protocol, |at| ours(tracks[at].seen.protocol));
+        let protocol = best.map_or(self.protocol, |at| ours(tracks[at].seen.protocol));
         let of_protocol = |track: &&Track| ours(track.seen.protocol) == protocol;
         let mut watched = Watched {
             protocol: best.map(|_| protocol.name().to_owned()),
             connections: count(tracks.iter().filter(of_protocol).filter(|track| is_told(track))),
             listeners: count(tracks.iter().filter(of_protocol).filter(|track| track.seen.listening)),
-            looks: history.looks,
-            period_ns: Span::from(history.period).0,
-            cost_ns: Span::from(history.cost).0,
-            reasons: std::mem::take(&mut history.reasons),
+            looks: self.looks,
+            period_ns: Span::from(self.period).0,
+            cost_ns: Span::from(cost).0,
+            reasons: std::mem::take(&mut self.reasons),
             ..Watched::default()
         };
         if let Some(at) = best {
@@ -303,7 +287,7 @@ impl Sighted {
             let nodelay = tracks.iter().filter(|track| track.seen.cookie == tracks[at].seen.cookie);
             end.nodelay.given = nodelay.filter_map(|track| track.seen.nodelay).next_back();
             let told = tracks.swap_remove(at);
-            told.tell(initial, origin.saturating_duration_since(history.begun), end, &mut watched);
+            told.tell(initial, origin.saturating_duration_since(self.begun), end, &mut watched);
         } else {
             watched.reasons.push(format!("no {} connection of the program was seen", protocol.name()));
         }

@@ -1,8 +1,8 @@
 //! Looks at the sockets of a program from outside, while it runs: what the kernel gave them, at first, at the end and at the most.
 //!
-//! A thread asks the network namespace that it is in (`sock_diag(7)`) for its sockets again and again. In a namespace made for one pair of
-//! programs these are theirs. Looking costs the processor time that the programs do not get, and takes the sockets' locks as reading
-//! their options does, so it is bounded in rate and in cost, and its cost is told.
+//! The thread that oversees the program asks the network namespace that it is in (`sock_diag(7)`) for its sockets again and again. In a
+//! namespace made for one pair of programs these are theirs. Looking costs processor time that the programs do not get, and takes the
+//! sockets' locks as reading their options does, so it is bounded in rate and in cost, and its cost is told.
 
 mod history;
 #[cfg(test)]
@@ -10,28 +10,27 @@ mod tests;
 
 use std::io;
 use std::path::Path;
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::settings::Protocol;
+use crate::measurement::End;
+use crate::settings::{Protocol, Settings, Side, Topology};
 use crate::sys::clock::thread_time;
 use crate::sys::diag::{self, Closed, Diag, Family};
 use crate::units::Span;
 
-use history::History;
-
-pub(super) use history::Sighted;
+use super::Watch;
+use history::{History, Whose};
 
 /// Shortest time from one look to the next.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pace(Duration);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace(Duration);
 
 impl Pace {
     /// Where other processors do the looking.
-    pub(super) const REAL: Self = Self(Duration::from_millis(2));
+    pub const REAL: Self = Self(Duration::from_millis(2));
     /// In a guest, which has one processor, and whose clock may count what looking takes.
-    pub(super) const GUEST: Self = Self(Duration::from_millis(10));
+    pub const GUEST: Self = Self(Duration::from_millis(10));
 }
 
 /// Most processor time that one kind of question may take, as one part in so many of one processor's: a dump of TCP costs a walk through a
@@ -45,57 +44,6 @@ const CLOSELY: usize = 16;
 /// (`sock_diag_broadcast_destroy`). So long in any case, and so long for one that is known to have gone.
 const PATIENCE: Duration = Duration::from_millis(2);
 const LONG_PATIENCE: Duration = Duration::from_millis(20);
-
-/// Says when the program has ended, whatever way it did.
-#[derive(Default)]
-struct Over {
-    said: Mutex<bool>,
-    word: Condvar,
-}
-
-impl Over {
-    fn say(&self) {
-        *self.said.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.word.notify_all();
-    }
-
-    /// Waits until `instant`, or until it is said. Whether it is.
-    fn wait_until(&self, instant: Instant) -> bool {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = instant.saturating_duration_since(Instant::now());
-        *self.word.wait_timeout_while(said, left, |said| !*said).unwrap_or_else(PoisonError::into_inner).0
-    }
-}
-
-/// Says that it is over when it goes, also when the work panics.
-struct SaysOver<'a>(&'a Over);
-
-impl Drop for SaysOver<'_> {
-    fn drop(&mut self) {
-        self.0.say();
-    }
-}
-
-/// Runs `work` in this thread and meanwhile looks, in another, at the sockets of the network namespace of this one, those of `protocol`
-/// most often.
-pub(super) fn during<T>(pace: Pace, protocol: Protocol, work: impl FnOnce() -> T) -> (T, Sighted) {
-    let over = Over::default();
-    thread::scope(|scope| {
-        // Opened before the work begins: no connection is closed unheard.
-        let watcher = Watcher::open(pace, protocol).and_then(|watcher| {
-            thread::Builder::new().name("watcher".to_owned()).spawn_scoped(scope, || watcher.watch(&over))
-        });
-        let says_over = SaysOver(&over);
-        let done = work();
-        drop(says_over);
-        let sighted = match watcher.map(thread::ScopedJoinHandle::join) {
-            Ok(Ok(sighted)) => sighted,
-            Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(error) => Sighted::blind(format!("the kernel does not tell of sockets: {error}")),
-        };
-        (done, sighted)
-    })
-}
 
 /// Something that is asked of the kernel again and again.
 struct Question {
@@ -124,28 +72,43 @@ impl Due {
     }
 }
 
-struct Watcher {
-    diag: Diag,
+/// Watches the sockets of one end.
+pub struct Sockets {
+    /// `None` where the kernel tells of no sockets at all.
+    diag: Option<Diag>,
     /// `None` where nobody may listen.
     closed: Option<Closed>,
     questions: Vec<Question>,
     /// When the known connections are to be looked at one by one.
     closely: Due,
     history: History,
+    whose: Whose,
 }
 
-impl Watcher {
-    fn open(Pace(period): Pace, protocol: Protocol) -> io::Result<Self> {
+impl Sockets {
+    /// Begins to watch those of one end, which are in the network namespace that the calling thread is in, before the program is started: no
+    /// connection is then closed unheard.
+    pub fn watch(settings: &Settings, side: Side, pace: Pace) -> Self {
+        let shared = settings.link.topology == Topology::Loopback;
+        let whose = Whose { side, shared, server_port: settings.workload.port };
+        Self::begin(settings.workload.protocol, whose, pace)
+    }
+
+    /// Those of `protocol` are looked at most often.
+    fn begin(protocol: Protocol, whose: Whose, Pace(period): Pace) -> Self {
         let begun = Instant::now();
-        let diag = Diag::open()?;
         let mut history = History::new(begun, period, protocol);
+        let diag = Diag::open();
+        if let Err(error) = &diag {
+            history.reason(format!("this kernel does not tell of sockets: {error}"));
+        }
         let closed = Closed::listen();
         if let Err(error) = &closed {
             history.reason(format!("what connections were when they were closed is not told: {error}"));
         }
         let questions = [Protocol::Tcp, Protocol::Mptcp, Protocol::Sctp, Protocol::Udp]
             .into_iter()
-            .filter(|&asked| asked == protocol || is_loaded(asked))
+            .filter(|&asked| diag.is_ok() && (asked == protocol || is_loaded(asked)))
             .flat_map(|asked| [(asked, Family::Ipv4), (asked, Family::Ipv6)])
             .map(|(asked, family)| {
                 // The subflows of MPTCP are TCP's.
@@ -156,41 +119,17 @@ impl Watcher {
             })
             .collect();
         let closely = Due { next: begun, period, share: SHARE };
-        Ok(Self { diag, closed: closed.ok(), questions, closely, history })
-    }
-
-    fn watch(mut self, over: &Over) -> Sighted {
-        loop {
-            let now = Instant::now();
-            self.ask(|due| due.next <= now);
-            if self.closely.next <= now {
-                self.look_closely(now);
-            }
-            let next = self.questions.iter().map(|question| question.due.next).fold(self.closely.next, Instant::min);
-            if over.wait_until(next) {
-                break;
-            }
-        }
-        let cost = self.history.cost();
-        self.ask(|_| true);
-        let until = Instant::now() + LONG_PATIENCE;
-        while self.closed.is_some() {
-            thread::sleep(PATIENCE);
-            self.listen();
-            if !self.history.is_waiting() || Instant::now() >= until {
-                break;
-            }
-        }
-        self.history.finish(cost)
+        Self { diag: diag.ok(), closed: closed.ok(), questions, closely, history, whose }
     }
 
     /// Asks for all sockets of a protocol, where that is due.
     fn ask(&mut self, is_due: impl Fn(&Due) -> bool) {
+        let Some(diag) = &mut self.diag else { return };
         let mut refused = Vec::new();
         for (index, question) in self.questions.iter_mut().enumerate().filter(|(_, question)| is_due(&question.due)) {
             let now = Instant::now();
             let (protocol, family) = (question.protocol, question.family);
-            let (found, cost) = question.due.perform(now, || self.diag.dump(protocol, family));
+            let (found, cost) = question.due.perform(now, || diag.dump(protocol, family));
             self.history.spent(cost);
             match found {
                 Ok(found) => self.history.note_all(protocol, family, found, now),
@@ -207,9 +146,10 @@ impl Watcher {
 
     /// Looks at the TCP connections that are known, which costs less than to find them.
     fn look_closely(&mut self, now: Instant) {
+        let Some(diag) = &mut self.diag else { return };
         let known = self.history.open_connections(CLOSELY);
         let (found, cost) = self.closely.perform(now, || {
-            let again = |seen| self.diag.again(seen).ok().flatten();
+            let again = |seen| diag.again(seen).ok().flatten();
             known.iter().filter_map(again).collect::<Vec<_>>()
         });
         for seen in found {
@@ -224,8 +164,36 @@ impl Watcher {
         let Some(closed) = &mut self.closed else { return };
         match closed.take() {
             Ok(closed) => closed.into_iter().for_each(|seen| self.history.note_closed(seen)),
-            Err(error) => self.history.reason(format!("what some connections were when they were closed was lost: {error}")),
+            Err(error) => {
+                self.history.reason(format!("what some connections were when they were closed was lost: {error}"))
+            }
         }
+    }
+}
+
+impl Watch for Sockets {
+    fn look(&mut self) -> Duration {
+        let now = Instant::now();
+        self.ask(|due| due.next <= now);
+        if self.closely.next <= now {
+            self.look_closely(now);
+        }
+        let next = self.questions.iter().map(|question| question.due.next).fold(self.closely.next, Instant::min);
+        next.saturating_duration_since(Instant::now())
+    }
+
+    fn tell(&mut self, origin: Instant, end: &mut End) {
+        let cost = self.history.cost();
+        self.ask(|_| true);
+        let until = Instant::now() + LONG_PATIENCE;
+        while self.closed.is_some() {
+            thread::sleep(PATIENCE);
+            self.listen();
+            if !self.history.is_waiting() || Instant::now() >= until {
+                break;
+            }
+        }
+        self.history.tell(self.whose, origin, cost, end);
     }
 }
 

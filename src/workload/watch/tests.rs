@@ -1,11 +1,12 @@
 //! The watcher and real sockets, in a network namespace made for the test.
 
 use super::history::Whose;
-use super::{Due, Over, Pace, SHARE, SaysOver, Sighted, during};
+use super::{Due, Pace, SHARE, Sockets};
 use crate::measurement::{End, Watched};
 use crate::settings::{Protocol, Side};
 use crate::sys::namespace;
 use crate::sys::socket::{IPPROTO_MPTCP, SO_RCVBUF, get_int, set_int};
+use crate::workload::Watch;
 use socket2::{Domain, Socket, Type};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -14,41 +15,52 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Two watchers, one for each end of the same namespace, and when they began.
+/// What both ends of a namespace were seen to be, and when the watch began.
 struct Both {
-    client: Sighted,
-    server: Sighted,
+    client: Sockets,
+    server: Sockets,
     begun: Instant,
 }
 
 impl Both {
-    fn tell(self, server_port: u16) -> (End, End) {
-        let tell = |sighted: Sighted, side| {
+    fn tell(&mut self, server_port: u16) -> (End, End) {
+        let tell = |sockets: &mut Sockets| {
             let mut end = End::default();
-            sighted.tell(Whose { side, shared: true, server_port }, self.begun, &mut end);
+            sockets.whose.server_port = server_port;
+            sockets.tell(self.begun, &mut end);
             end
         };
-        (tell(self.client, Side::Client), tell(self.server, Side::Server))
+        (tell(&mut self.client), tell(&mut self.server))
     }
 }
 
-/// Runs `work` in a new namespace under both watchers. `None` where this user may make none.
-fn watched<T: Send>(protocol: Protocol, work: impl FnOnce() -> T + Send) -> Option<(T, Both)> {
+/// Runs `work` in a new namespace while the sockets of both ends are watched, and tells what was seen. `work` returns the server's port
+/// besides. `None` where this user may make no namespace.
+fn watched<T: Send>(protocol: Protocol, work: impl FnOnce() -> (u16, T) + Send) -> Option<(T, End, End)> {
     if !namespace::may_unshare_network() {
         eprintln!("not tried: this user may not make network namespaces");
         return None;
     }
-    thread::scope(|scope| {
-        let run = || {
-            namespace::enter_new_network().expect("a namespace");
-            let up = Command::new("ip").args(["link", "set", "lo", "up"]).status().expect("ip");
-            assert!(up.success());
-            let begun = Instant::now();
-            let ((done, client), server) = during(Pace::REAL, protocol, || during(Pace::REAL, protocol, work));
-            (done, Both { client, server, begun })
-        };
-        Some(scope.spawn(run).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    })
+    let run = || {
+        namespace::enter_new_network().expect("a namespace");
+        let up = Command::new("ip").args(["link", "set", "lo", "up"]).status().expect("ip");
+        assert!(up.success());
+        let whose = |side| Whose { side, shared: true, server_port: 0 };
+        let begin = |side| Sockets::begin(protocol, whose(side), Pace::REAL);
+        let mut both = Both { begun: Instant::now(), client: begin(Side::Client), server: begin(Side::Server) };
+        let working = thread::scope(|scope| {
+            let working = scope.spawn(work);
+            while !working.is_finished() {
+                let wait = both.client.look().min(both.server.look());
+                thread::sleep(wait);
+            }
+            working.join()
+        });
+        let (port, done) = working.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let (client, server) = both.tell(port);
+        (done, client, server)
+    };
+    Some(thread::scope(|scope| scope.spawn(run).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }
 
 fn seen(end: &End) -> &Watched {
@@ -101,10 +113,9 @@ fn what_a_connection_was_given_at_first_at_the_end_and_at_the_most() {
         carry(&mut client, &mut server, BYTES);
         let grown = get_int(server.as_fd(), SO_RCVBUF).expect("read");
         rest();
-        (port, data_port, given, grown)
+        (port, (port, data_port, given, grown))
     };
-    let Some(((port, data_port, given, grown), both)) = watched(Protocol::Tcp, work) else { return };
-    let (client, server) = both.tell(port);
+    let Some(((port, data_port, given, grown), client, server)) = watched(Protocol::Tcp, work) else { return };
     let wide = |size: i32| u64::try_from(size).ok();
 
     let told = (client.rcvbuf.asked, client.rcvbuf.end, client.rcvbuf.peak, client.rcvbuf.verdict);
@@ -144,10 +155,9 @@ fn a_connection_too_short_for_any_look_is_told_of_when_it_is_closed() {
         carry(&mut client, &mut server, 12345);
         drop((client, server, listener));
         rest();
-        port
+        (port, ())
     };
-    let Some((port, both)) = watched(Protocol::Tcp, work) else { return };
-    let (client, server) = both.tell(port);
+    let Some(((), client, server)) = watched(Protocol::Tcp, work) else { return };
     for (end, seen) in [(&client, seen(&client)), (&server, seen(&server))] {
         assert!(seen.told_when_closed, "{seen:?}");
         assert_eq!(seen.connections, 1, "{seen:?}");
@@ -172,10 +182,9 @@ fn datagrams_that_find_no_room_are_seen() {
             client.send(&[7; 1000]).expect("sent");
         }
         rest();
-        address.port()
+        (address.port(), address.port())
     };
-    let Some((port, both)) = watched(Protocol::Udp, work) else { return };
-    let (client, server) = both.tell(port);
+    let Some((port, client, server)) = watched(Protocol::Udp, work) else { return };
     assert_eq!(server.rcvbuf.end, Some(16384), "twice what was asked for: {server:?}");
     let drops = |end: &End| end.evidence.as_ref().and_then(|evidence| evidence.socket_drops);
     assert!(drops(&server).is_some_and(|drops| (80..100).contains(&drops)), "{server:?}");
@@ -206,10 +215,9 @@ fn a_connection_of_mptcp_hides_its_subflow() {
         let (mut client, mut server) = (TcpStream::from(client), TcpStream::from(server));
         carry(&mut client, &mut server, BYTES);
         rest();
-        address.as_socket().expect("an address").port()
+        (address.as_socket().expect("an address").port(), ())
     };
-    let Some((port, both)) = watched(Protocol::Mptcp, work) else { return };
-    let (client, server) = both.tell(port);
+    let Some(((), client, server)) = watched(Protocol::Mptcp, work) else { return };
     assert_eq!(client.rcvbuf.end, Some(60000), "{client:?}");
     for (end, carried) in [(&client, seen(&client).sent_bytes), (&server, seen(&server).received_bytes)] {
         let seen = seen(end);
@@ -221,8 +229,11 @@ fn a_connection_of_mptcp_hides_its_subflow() {
 
 #[test]
 fn nothing_seen_is_said_and_is_no_figure() {
-    let Some(((), both)) = watched(Protocol::Tcp, rest) else { return };
-    let (client, _) = both.tell(7001);
+    let work = || {
+        rest();
+        (7001, ())
+    };
+    let Some(((), client, _)) = watched(Protocol::Tcp, work) else { return };
     assert_eq!((client.rcvbuf.initial, client.rcvbuf.peak), (None, None));
     assert_eq!(seen(&client).reasons, ["no tcp connection of the program was seen"]);
     assert_eq!((seen(&client).protocol.as_deref(), seen(&client).connections), (None, 0));
@@ -241,15 +252,4 @@ fn looking_costs_no_more_than_its_share() {
     let ((), cost) = due.perform(now, busy);
     assert!(cost >= Duration::from_millis(1));
     assert_eq!(due.next, now + cost * SHARE);
-}
-
-#[test]
-fn a_panic_of_the_work_ends_the_watch() {
-    let over = Over::default();
-    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let _says_over = SaysOver(&over);
-        panic!("the work broke");
-    }));
-    assert!(panicked.is_err());
-    assert!(over.wait_until(Instant::now() + Duration::from_secs(60)));
 }
