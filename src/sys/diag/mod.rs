@@ -26,19 +26,19 @@ use super::socket::{Memory, TcpState, tcp_state_of};
 /// Room for the largest datagram of a dump (`netlink_recvmsg` offers the kernel at most 32 KiB at a time).
 const ROOM: usize = 32 << 10;
 
-/// `TCP_LISTEN` (include/net/tcp_states.h), of SCTP's endpoints too (`SCTP_SS_LISTENING`).
+/// `TCP_LISTEN` (`include/net/tcp_states.h`), of SCTP's endpoints too (`SCTP_SS_LISTENING`).
 const LISTENING: u8 = 10;
 /// States that are no socket of a program's: what waits to be forgotten, and requests for a connection. They have no buffers.
 const NO_SOCKETS: StateFlags = StateFlags::TIME_WAIT.union(StateFlags::SYN_RECV);
 
-/// `INET_DIAG_REQ_PROTOCOL` (include/uapi/linux/inet_diag.h, Linux 5.9): a protocol whose number takes more than eight bits.
+/// `INET_DIAG_REQ_PROTOCOL` (`include/uapi/linux/inet_diag.h`, Linux 5.9): a protocol whose number takes more than eight bits.
 const REQ_PROTOCOL: u16 = 3;
 /// `INET_DIAG_PEERS`: addresses of an SCTP association's peer. An endpoint has none.
 const PEERS: u16 = 16;
 /// `INET_DIAG_ULP_INFO` and in it `INET_ULP_INFO_NAME`: what has been put on a TCP connection.
 const ULP_INFO: u16 = 21;
 const ULP_NAME: u16 = 1;
-/// Multicast groups that tell of TCP sockets that are closed for good (`enum sknetlink_groups`, include/uapi/linux/sock_diag.h).
+/// Multicast groups that tell of TCP sockets that are closed for good (`enum sknetlink_groups`, `include/uapi/linux/sock_diag.h`).
 const TCP_DESTROY: u32 = 1;
 const TCP6_DESTROY: u32 = 3;
 
@@ -239,7 +239,7 @@ pub struct Closed {
 }
 
 impl Closed {
-    /// Begins to listen, for the namespace that the calling thread is in (`sock_diag_broadcast_destroy`, net/core/sock_diag.c; Linux 4.3).
+    /// Begins to listen, for the namespace that the calling thread is in (`sock_diag_broadcast_destroy`, `net/core/sock_diag.c`; Linux 4.3).
     ///
     /// # Errors
     /// `EPERM` without `CAP_NET_ADMIN` in the namespace's user namespace.

@@ -165,7 +165,7 @@ impl Sockets {
         match closed.take() {
             Ok(closed) => closed.into_iter().for_each(|seen| self.history.note_closed(seen)),
             Err(error) => {
-                self.history.reason(format!("what some connections were when they were closed was lost: {error}"))
+                self.history.reason(format!("what some connections were when they were closed was lost: {error}"));
             }
         }
     }
