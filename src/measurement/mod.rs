@@ -57,6 +57,8 @@ choice! {
         ClampedWmem = "clamped by wmem_max",
         /// Neither of these: an emulated or a changed kernel.
         Unlike = "unlike the rule",
+        /// A program's: what it asked for, if anything, is not known.
+        Unknown = "not known",
     }
 }
 

@@ -107,6 +107,27 @@ pub struct Seen {
     pub congestion: Option<String>,
 }
 
+impl Seen {
+    /// A socket of which nothing but its addresses is told.
+    pub const fn new(protocol: Protocol, local: SocketAddr, peer: SocketAddr) -> Self {
+        Self {
+            protocol,
+            cookie: [0; 8],
+            local,
+            peer,
+            listening: false,
+            association: false,
+            subflow: false,
+            memory: None,
+            tcp: None,
+            mptcp: None,
+            sctp: None,
+            nodelay: None,
+            congestion: None,
+        }
+    }
+}
+
 /// A question and its attributes.
 struct Request {
     inet: InetRequest,
@@ -297,19 +318,13 @@ impl Iterator for Answers<'_> {
 fn seen(protocol: Protocol, response: &InetResponse) -> Seen {
     let id = &response.header.socket_id;
     let mut seen = Seen {
-        protocol,
         cookie: id.cookie,
-        local: SocketAddr::new(id.source_address, id.source_port),
-        peer: SocketAddr::new(id.destination_address, id.destination_port),
         listening: response.header.state == LISTENING,
-        association: false,
-        subflow: false,
-        memory: None,
-        tcp: None,
-        mptcp: None,
-        sctp: None,
-        nodelay: None,
-        congestion: None,
+        ..Seen::new(
+            protocol,
+            SocketAddr::new(id.source_address, id.source_port),
+            SocketAddr::new(id.destination_address, id.destination_port),
+        )
     };
     let mut facts: &[u8] = &[];
     for attribute in &response.nlas {

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::measurement::{Association, Buffer, End, Watched};
+use crate::measurement::{Association, Buffer, End, Verdict, Watched};
 use crate::settings::{Protocol, Side};
 use crate::sys::diag::{self, Family, MptcpFacts, SctpFacts, Seen};
+use crate::sys::socket::TcpState;
 use crate::units::Span;
 use crate::workload::channel::facts;
 use crate::workload::samples::{Sample, Sampler};
@@ -31,8 +32,8 @@ impl Sizes {
     }
 
     /// As records have it. What a program asked for is not ours to know, so nothing can be said of what became of it.
-    const fn buffer(self, initial: Option<u64>) -> Buffer {
-        Buffer { asked: None, initial, end: self.last, peak: self.most, verdict: None }
+    fn buffer(self, initial: Option<u64>) -> Buffer {
+        Buffer { asked: None, initial, end: self.last, peak: self.most, verdict: initial.map(|_| Verdict::Unknown) }
     }
 }
 
@@ -110,7 +111,7 @@ impl Track {
     fn carried(&self) -> u64 {
         let sum = |sent: Option<u64>, received: Option<u64>| sent.unwrap_or(0).saturating_add(received.unwrap_or(0));
         match &self.seen {
-            Seen { tcp: Some(tcp), .. } => sum(tcp.bytes_sent, tcp.bytes_received),
+            Seen { tcp: Some(tcp), .. } => sum(sent_once(tcp), tcp.bytes_received),
             Seen { mptcp: Some(mptcp), .. } => sum(mptcp.bytes_sent, mptcp.bytes_received),
             Seen { sctp: Some(sctp), .. } => sctp.chunks(),
             _ => 0,
@@ -316,12 +317,17 @@ impl Track {
         watched.congestion.clone_from(&self.seen.congestion);
         let Seen { tcp, mptcp, .. } = &self.seen;
         let of_mptcp = |pick: fn(&MptcpFacts) -> Option<u64>| mptcp.as_ref().and_then(pick);
-        watched.sent_bytes = of_mptcp(|mptcp| mptcp.bytes_sent).or(tcp.as_ref().and_then(|tcp| tcp.bytes_sent));
+        watched.sent_bytes = of_mptcp(|mptcp| mptcp.bytes_sent).or(tcp.as_ref().and_then(sent_once));
         watched.received_bytes =
             of_mptcp(|mptcp| mptcp.bytes_received).or(tcp.as_ref().and_then(|tcp| tcp.bytes_received));
         watched.backlog_peak_bytes = self.backlog;
         watched.told_when_closed = self.told_when_closed;
     }
+}
+
+/// Bytes of data that were sent, those not counted that were sent again.
+fn sent_once(tcp: &TcpState) -> Option<u64> {
+    Some(tcp.bytes_sent?.saturating_sub(tcp.bytes_retrans.unwrap_or(0)))
 }
 
 fn count<'a>(tracks: impl Iterator<Item = &'a Track>) -> u64 {

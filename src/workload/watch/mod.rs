@@ -5,6 +5,7 @@
 //! sockets' locks as reading their options does, so it is bounded in rate and in cost, and its cost is told.
 
 mod history;
+mod proc;
 #[cfg(test)]
 mod tests;
 
@@ -51,6 +52,8 @@ struct Question {
     family: Family,
     /// Whether the cell names the protocol.
     named: bool,
+    /// Whether /proc is asked in place of the kernel's diagnosis.
+    of_proc: bool,
     due: Due,
 }
 
@@ -115,7 +118,13 @@ impl Sockets {
                 let named = asked == protocol || (asked, protocol) == (Protocol::Tcp, Protocol::Mptcp);
                 let (period, share) =
                     if named { (period, SHARE) } else { (period * SHARE_OF_OTHERS, SHARE * SHARE_OF_OTHERS) };
-                Question { protocol: kernels(asked), family, named, due: Due { next: begun, period, share } }
+                Question {
+                    protocol: kernels(asked),
+                    family,
+                    named,
+                    of_proc: false,
+                    due: Due { next: begun, period, share },
+                }
             })
             .collect();
         let closely = Due { next: begun, period, share: SHARE };
@@ -129,7 +138,9 @@ impl Sockets {
         for (index, question) in self.questions.iter_mut().enumerate().filter(|(_, question)| is_due(&question.due)) {
             let now = Instant::now();
             let (protocol, family) = (question.protocol, question.family);
-            let (found, cost) = question.due.perform(now, || diag.dump(protocol, family));
+            let of_proc = question.of_proc;
+            let look = || if of_proc { proc::associations() } else { diag.dump(protocol, family) };
+            let (found, cost) = question.due.perform(now, look);
             self.history.spent(cost);
             match found {
                 Ok(found) => self.history.note_all(protocol, family, found, now),
@@ -137,10 +148,29 @@ impl Sockets {
             }
         }
         for (index, error) in refused.into_iter().rev() {
-            let question = self.questions.remove(index);
+            self.give_up(index, &error);
+        }
+    }
+
+    /// Does not ask again what the kernel refused to tell, or asks somewhere else.
+    fn give_up(&mut self, index: usize, error: &io::Error) {
+        let Some(question) = self.questions.get_mut(index) else { return };
+        if question.named {
+            self.history.reason(refusal(question.protocol, error));
+        }
+        // The file has both families.
+        if question.protocol == diag::Protocol::Sctp
+            && question.family == Family::Ipv4
+            && !question.of_proc
+            && proc::is_there()
+        {
+            question.of_proc = true;
             if question.named {
-                self.history.reason(refusal(question.protocol, &error));
+                let source = "sizes and use of SCTP buffers are those of /proc/net/sctp/assocs, which tells no more";
+                self.history.reason(source.to_owned());
             }
+        } else {
+            self.questions.remove(index);
         }
     }
 
