@@ -121,7 +121,7 @@ fn buffers_of_programs_are_seen_from_outside() {
         for end in [client, server] {
             let evidence = end.evidence.as_ref().expect("evidence");
             assert!(evidence.tcp.as_ref().is_some_and(|tcp| tcp.mss_bytes.is_some()), "{evidence:?}");
-            assert_eq!(evidence.cost_ns.is_some_and(|cost| cost >= watched(end).cost_ns), true);
+            assert!(evidence.cost_ns.is_some_and(|cost| cost >= watched(end).cost_ns), "{evidence:?}");
             let samples = end.samples.as_ref().expect("samples");
             assert!(samples.len() > 5, "{topology}: {samples:?}");
             assert!(samples.t_ns.last() < Some(&20_000_000_000), "counted from the client's start");
