@@ -73,6 +73,40 @@ pub struct Exec {
 }
 
 impl Exec {
+    /// What of it decides a cell, as lines `path=value`. Where its folder lies does not.
+    pub(super) fn canonical(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut add = |path: String, value: &dyn Fn() -> Result<String, serde_json::Error>| {
+            // Texts, numbers and lists of these always have a form in JSON.
+            lines.push(format!("{path}={}\n", value().unwrap_or_default()));
+        };
+        for (side, program) in [(Side::Client, &self.client), (Side::Server, &self.server)] {
+            let usual = Program::default();
+            let path = |name: &str| format!("exec.{side}.{name}");
+            add(path("command"), &|| serde_json::to_string(&program.command));
+            for (name, value) in &program.env {
+                add(path(&format!("env.{name}")), &|| serde_json::to_string(value));
+            }
+            if program.ready != usual.ready {
+                add(path("ready"), &|| serde_json::to_string(&program.ready));
+            }
+            if program.stop != usual.stop {
+                add(path("stop"), &|| serde_json::to_string(&program.stop));
+            }
+            if program.success != usual.success {
+                add(path("success"), &|| serde_json::to_string(&program.success));
+            }
+        }
+        if !self.files.is_empty() {
+            add("exec.files".to_owned(), &|| serde_json::to_string(&self.files));
+        }
+        // A metric of its own decides none of the figures that each cell has.
+        for metric in self.metrics.iter().filter(|metric| metric.is != Stands::ForItself) {
+            add(format!("exec.metric.{}", metric.name), &|| serde_json::to_string(metric));
+        }
+        lines
+    }
+
     /// The program at one end.
     pub const fn program(&self, side: Side) -> &Program {
         match side {

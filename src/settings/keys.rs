@@ -6,12 +6,15 @@ mod placement;
 pub use link::{MAX_DELAY, MAX_OVERHEAD, MAX_QUEUE, MAX_RATE, MAX_SEGMENTS};
 pub use placement::MAX_PROCESSOR;
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use crate::units::{Bytes, Span};
 
 use super::kind::nearest;
 use super::presets::{self, Preset};
-use super::sysctl;
 use super::{Clock, Direction, Family, Kind, Limit, Protocol, Settings, Socket, Style, Topology, Value, Work};
+use super::{sysctl, vars};
 
 /// The words of a choice, by its own table of names.
 macro_rules! choice_key {
@@ -46,7 +49,7 @@ pub struct Key {
     pub kind: Kind,
     /// What it sets, in one line, with the option or rule behind it.
     pub about: &'static str,
-    /// Puts a checked value into the settings. To be called through [`Key::put`], which knows sysctls too.
+    /// Puts a checked value into the settings. To be called through [`Key::put`], which knows keys beyond the table too.
     pub(super) set: fn(&mut Settings, &Value),
     /// Reads the value back; `None` for a key that only stands for others. To be called through [`Key::read`].
     pub(super) get: Option<fn(&Settings) -> Value>,
@@ -62,7 +65,7 @@ impl Key {
     pub fn specificity(&self) -> u8 {
         match self.path {
             PRESET_PATH => 0,
-            path if path.split('.').any(|part| part == "client" || part == "server") && !self.is_sysctl() => 2,
+            path if path.split('.').any(|part| part == "client" || part == "server") && !self.is_made() => 2,
             _ => 1,
         }
     }
@@ -72,24 +75,30 @@ impl Key {
         value.text().filter(|_| self.path == PRESET_PATH).and_then(Preset::named)
     }
 
-    /// Whether the key is a sysctl's, and not one of the table.
-    fn is_sysctl(&self) -> bool {
-        self.path.starts_with(sysctl::PREFIX)
+    /// Whether the key was made for its name, and is not one of the table.
+    fn is_made(&self) -> bool {
+        self.path.starts_with(sysctl::PREFIX) || self.path.starts_with(vars::PREFIX)
     }
 
     /// Puts a checked value into the settings.
     pub fn put(&self, settings: &mut Settings, value: &Value) {
-        match self.path.strip_prefix(sysctl::PREFIX) {
-            Some(name) => settings.sysctls.put(name, value),
-            None => (self.set)(settings, value),
+        if let Some(name) = self.path.strip_prefix(sysctl::PREFIX) {
+            settings.sysctls.put(name, value);
+        } else if let Some(name) = self.path.strip_prefix(vars::PREFIX) {
+            vars::put(settings, name, value);
+        } else {
+            (self.set)(settings, value);
         }
     }
 
     /// Reads the value back; `None` for a key that only stands for others (`socket.rcvbuf` for both ends).
     pub fn read(&self, settings: &Settings) -> Option<Value> {
-        match self.path.strip_prefix(sysctl::PREFIX) {
-            Some(name) => Some(settings.sysctls.value(name)),
-            None => self.get.map(|get| get(settings)),
+        if let Some(name) = self.path.strip_prefix(sysctl::PREFIX) {
+            Some(settings.sysctls.value(name))
+        } else if let Some(name) = self.path.strip_prefix(vars::PREFIX) {
+            Some(vars::value(settings, name))
+        } else {
+            self.get.map(|get| get(settings))
         }
     }
 }
@@ -102,6 +111,8 @@ pub const MAX_BURSTS: Limit = Limit { name: "MAX_BURSTS", max: 100_000 };
 pub const MAX_CHUNK_SIZE: Limit = Limit { name: "MAX_CHUNK_SIZE", max: 16 << 20 };
 /// Largest buffer that can be asked for: the option is a C `int`.
 pub const MAX_BUFFER: Limit = Limit { name: "MAX_BUFFER", max: i32::MAX as u64 };
+/// Largest port.
+pub const MAX_PORT: Limit = Limit { name: "MAX_PORT", max: 65535 };
 /// Longest stream.
 pub const MAX_DURATION: Limit = Limit { name: "MAX_DURATION", max: 600 * 1_000_000_000 };
 /// Most bytes in one stream.
@@ -212,10 +223,10 @@ const LINK: [Key; 3] = [
     },
 ];
 
-const WORKLOAD: [Key; 11] = [
+const WORKLOAD: [Key; 12] = [
     choice_key!(
         "workload.kind",
-        "echo: a burst of chunks, each sent back; stream: bytes one way for a time",
+        "echo: a burst of chunks, each sent back; stream: bytes one way for a time; exec: two programs of your own",
         Work,
         workload.kind
     ),
@@ -278,6 +289,16 @@ const WORKLOAD: [Key; 11] = [
         get: Some(|settings| or_default(settings.workload.bytes, |bytes| Value::Int(bytes.0))),
     },
     Key {
+        path: "workload.port",
+        short: Some("port"),
+        kind: Kind::Count { min: 1, limit: MAX_PORT, or_default: false },
+        about: "exec only: port that the server listens on, which stands in commands as `{port}`",
+        set: |settings, value| {
+            settings.workload.port = value.int().and_then(|port| port.try_into().ok()).unwrap_or(u16::MAX)
+        },
+        get: Some(|settings| Value::Int(settings.workload.port.into())),
+    },
+    Key {
         path: "workload.omit",
         short: None,
         kind: Kind::Span { min: 0, limit: MAX_DURATION, or_default: false },
@@ -319,7 +340,7 @@ const NODELAY: [Key; 3] = socket_keys!(
 
 /// All keys, in the order in which documentation lists them: one slice for each table of a sweep file.
 ///
-/// Sysctls are not among them: [`find`] knows a key for each name below `sysctl.net`.
+/// Sysctls and values of the user's own are not among them: [`find`] knows a key for each name below `sysctl.net` and `var`.
 pub static KEYS: &[&[Key]] = &[
     &PRESET,
     &KERNEL,
@@ -359,6 +380,20 @@ pub static KEYS: &[&[Key]] = &[
     &placement::PLACEMENT,
 ];
 
+/// A key that is made for a path: once, and kept as long as the program runs, like those of the table.
+pub(super) fn made(path: &str, kind: Kind, about: &'static str) -> &'static Key {
+    static MADE: Mutex<BTreeMap<&'static str, &'static Key>> = Mutex::new(BTreeMap::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(key) = made.get(path) {
+        return key;
+    }
+    let path: &'static str = Box::leak(path.to_owned().into_boxed_str());
+    // Key::put and Key::read know it by its path.
+    let key: &'static Key = Box::leak(Box::new(Key { path, short: None, kind, about, set: |_, _| {}, get: None }));
+    made.insert(path, key);
+    key
+}
+
 /// Every key.
 fn all() -> impl Iterator<Item = &'static Key> {
     KEYS.iter().copied().flatten()
@@ -366,7 +401,10 @@ fn all() -> impl Iterator<Item = &'static Key> {
 
 /// The key of that path or short name.
 pub fn find(name: &str) -> Option<&'static Key> {
-    all().find(|key| key.path == name || key.short == Some(name)).or_else(|| sysctl::find(name))
+    all()
+        .find(|key| key.path == name || key.short == Some(name))
+        .or_else(|| sysctl::find(name))
+        .or_else(|| vars::find(name))
 }
 
 /// Every path and short name, for suggestions; and the nearest of them to `typed`, if one is near.
@@ -387,6 +425,8 @@ pub fn canonical(settings: &Settings) -> String {
         .map(|(key, get)| format!("{}={}\n", key.path, get(settings)))
         .collect();
     lines.extend(settings.sysctls.0.iter().map(|(name, value)| format!("{}{name}={value}\n", sysctl::PREFIX)));
+    lines.extend(settings.vars.iter().map(|(name, value)| format!("{}{name}={value}\n", vars::PREFIX)));
+    lines.extend(settings.exec.iter().flat_map(|exec| exec.canonical()));
     lines.sort_unstable();
     lines.concat()
 }
@@ -406,7 +446,7 @@ mod tests {
             Kind::Percent => Value::Text("0.5%".into()),
             Kind::Sysctl => Value::Int(1),
             Kind::Choice(names) => Value::Text(names[names.len() - 1].into()),
-            Kind::Text => Value::Text("debian:6.12".into()),
+            Kind::Text | Kind::Free => Value::Text("debian:6.12".into()),
         }
     }
 

@@ -65,6 +65,8 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// Any text that is not empty.
     Text,
+    /// Any switch, number or text, as it is written, or `"default"`.
+    Free,
 }
 
 /// Why a value is not accepted, and what to write instead.
@@ -92,7 +94,7 @@ impl Kind {
             return Ok(typed.clone());
         }
         match (self, typed) {
-            (Self::Switch { .. }, Value::Bool(_)) | (Self::Text, Value::Text(_)) => match typed.text() {
+            (Self::Switch { .. }, Value::Bool(_)) | (Self::Text | Self::Free, Value::Text(_)) => match typed.text() {
                 Some(text) if text.trim().is_empty() => {
                     Err(Rejection::new("this text is empty", "write something, or leave the key out"))
                 }
@@ -139,7 +141,7 @@ impl Kind {
             (Self::Percent, Value::Int(number)) => {
                 Err(Rejection::new(format!("`{number}` has no percent sign"), format!("write \"{number}%\"")))
             }
-            (Self::Sysctl, Value::Int(_)) => Ok(typed.clone()),
+            (Self::Sysctl, Value::Int(_)) | (Self::Free, Value::Int(_) | Value::Bool(_)) => Ok(typed.clone()),
             (Self::Sysctl, Value::Text(text)) => sysctl(text),
             (Self::Choice(names), Value::Text(text)) if names.contains(&text.as_str()) => Ok(typed.clone()),
             (Self::Choice(names), Value::Text(text)) => Err(Rejection::new(
@@ -163,6 +165,7 @@ impl Kind {
                 | Self::Span { or_default: true, .. }
                 | Self::Rate { .. }
                 | Self::Sysctl
+                | Self::Free
         )
     }
 
@@ -205,6 +208,7 @@ impl Kind {
             Self::Sysctl => "a value of a sysctl",
             Self::Choice(_) => "one of the words allowed here",
             Self::Text => "a text",
+            Self::Free => "a value",
         }
     }
 
@@ -235,6 +239,10 @@ impl Kind {
             }
             Self::Choice(names) => format!("write one of {}", list(names)),
             Self::Text => "write a text in quotes".to_owned(),
+            Self::Free => {
+                "write a text in quotes, a number, true or false; or \"default\" to leave out what it stands in"
+                    .to_owned()
+            }
         }
     }
 

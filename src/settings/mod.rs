@@ -14,14 +14,15 @@ mod shape;
 mod sysctl;
 pub mod template;
 mod value;
+mod vars;
 
 pub use axes::Axes;
 pub use exec::{Exec, MetricSpec, Program, Ready, Side, Source, Stands, Stop};
 pub(crate) use keys::narrow;
 pub use keys::{
     KEYS, Key, MAX_BUFFER, MAX_BURSTS, MAX_CHUNK_SIZE, MAX_CHUNKS, MAX_CONNECTIONS, MAX_DELAY, MAX_DURATION, MAX_MTU,
-    MAX_OVERHEAD, MAX_PAUSE, MAX_PROCESSOR, MAX_QUEUE, MAX_RATE, MAX_SEGMENTS, MAX_STREAM_BYTES, OPTIONS, canonical,
-    find, names,
+    MAX_OVERHEAD, MAX_PAUSE, MAX_PORT, MAX_PROCESSOR, MAX_QUEUE, MAX_RATE, MAX_SEGMENTS, MAX_STREAM_BYTES, OPTIONS,
+    canonical, find, names,
 };
 pub(crate) use kind::nearest;
 pub use kind::{Kind, Limit, Rejection};

@@ -2,10 +2,10 @@
 //! asked for, and not listed in the table.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
+use super::keys::made;
 use super::{Key, Kind, Value};
 
 /// What the path of every sysctl's key begins with.
@@ -50,25 +50,8 @@ fn is_name(name: &str) -> bool {
 
 /// The key of that path, if it names a sysctl of the network. Whether a kernel has it is for the kernel to say.
 pub(super) fn find(path: &str) -> Option<&'static Key> {
-    static MADE: Mutex<BTreeMap<&'static str, &'static Key>> = Mutex::new(BTreeMap::new());
     is_name(path.strip_prefix(PREFIX)?).then(|| {
-        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(key) = made.get(path) {
-            return *key;
-        }
-        // A name is made once and is then needed as long as the program runs, like those of the table.
-        let path: &'static str = Box::leak(path.to_owned().into_boxed_str());
-        let key: &'static Key = Box::leak(Box::new(Key {
-            path,
-            short: None,
-            kind: Kind::Sysctl,
-            about: "kernel parameter of that name (/proc/sys/net), in the namespaces of both ends",
-            // Key::put and Key::read know it by its path.
-            set: |_, _| {},
-            get: None,
-        }));
-        made.insert(path, key);
-        key
+        made(path, Kind::Sysctl, "kernel parameter of that name (/proc/sys/net), in the namespaces of both ends")
     })
 }
 

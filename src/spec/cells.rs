@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::settings::{Axes, Key, Settings, Value, find};
+use crate::settings::{Axes, Key, Settings, Value, Work, find};
 
 use super::sweep::{Axis, Sweep};
 
@@ -161,6 +161,9 @@ impl<'a> Cells<'a> {
                 Setter::Axis(axis) => point.values[axis],
             };
             key.put(&mut settings, value);
+        }
+        if settings.workload.kind == Work::Exec {
+            settings.exec = self.sweep.exec.as_ref().map(|exec| Box::new(exec.fill(&settings)));
         }
         settings
     }

@@ -7,6 +7,7 @@ use crate::settings::{Key, Kind, Value, find};
 use super::axis::{AxisDraft, ZipDraft, as_axis};
 use super::cases::{Exclude, Include};
 use super::error::{Place, Source, SpecError};
+use super::exec::{self, ExecDraft};
 use super::raw::{Entry, Typed};
 use super::run::{RunKey, find_run};
 use super::unknown::{self, LISTS, TOP, split};
@@ -35,6 +36,8 @@ pub(super) struct Draft {
     pub(super) zips: Vec<ZipDraft>,
     pub(super) excludes: Vec<Exclude>,
     pub(super) includes: Vec<Include>,
+    /// The two programs.
+    pub(super) exec: ExecDraft,
     /// Paths of keys that were given something they do not take: nothing is concluded from them.
     pub(super) broken: Vec<&'static str>,
     pub(super) errors: Vec<SpecError>,
@@ -42,6 +45,7 @@ pub(super) struct Draft {
 
 impl Draft {
     pub(super) fn new(source: Source) -> Self {
+        let exec = ExecDraft::of_file(source.name());
         Self {
             source,
             name: None,
@@ -52,6 +56,7 @@ impl Draft {
             zips: Vec::new(),
             excludes: Vec::new(),
             includes: Vec::new(),
+            exec,
             broken: Vec::new(),
             errors: Vec::new(),
         }
@@ -66,6 +71,11 @@ impl Draft {
         let mut named = false;
         for entry in entries {
             if within.as_ref().is_some_and(|table| is_within(&entry.path, table)) {
+                continue;
+            }
+            if exec::is_part(&entry.path) {
+                within = Some(entry.path.clone());
+                self.exec_part(&entry);
                 continue;
             }
             if entry.typed.is_table() && !is_known_table(&entry.path, &entry.typed) || entry.path == "axes" {
@@ -120,7 +130,7 @@ impl Draft {
     }
 
     /// The tables of a list of tables such as [[zip]], each with what it holds and its place.
-    fn tables(&mut self, name: &str, entry: &Entry) -> Vec<(Vec<Entry>, Place)> {
+    pub(super) fn tables(&mut self, name: &str, entry: &Entry) -> Vec<(Vec<Entry>, Place)> {
         let elements = match &entry.typed {
             Typed::List(elements) => elements.as_slice(),
             _ => &[(entry.typed.clone(), entry.span.clone())],

@@ -61,6 +61,17 @@ impl Sweep {
         changed("zip", zipped(self), zipped(now));
         changed("exclude", excluded(self), excluded(now));
         changed("include", included(self), included(now));
+        match (&self.exec, &now.exec) {
+            (Some(was), Some(is)) => {
+                for (name, was, is) in was.differences(is) {
+                    changed(name, vec![was], vec![is]);
+                }
+            }
+            (was, is) => {
+                let shown = |exec: bool| vec![if exec { "two".to_owned() } else { "none".to_owned() }];
+                changed("programs", shown(was.is_some()), shown(is.is_some()));
+            }
+        }
         for (name, was) in &self.presets {
             if let Some(is) = now.presets.get(name) {
                 changed(&format!("preset {name}"), vec![stored(was)], vec![stored(is)]);

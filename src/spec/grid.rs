@@ -34,6 +34,7 @@ impl Draft {
             let cells = sweep.cells();
             let points: Vec<Point<'_>> = cells.points().collect();
             self.clashes(&cells, &points);
+            self.programs(&cells, &points);
             if self.errors.is_empty() {
                 self.twins(&cells, &points);
             }
@@ -83,6 +84,7 @@ impl Draft {
                 })
                 .collect(),
             presets: self.presets(),
+            exec: self.exec.template().map(Box::new),
             axes: axes.collect(),
         }
     }

@@ -1,7 +1,7 @@
 //! What was typed, and what it means: a sweep file becomes a [`Sweep`], or every error in it at once, each with its place and
 //! the fix. Imports `settings` and `units` only.
 //!
-//! `raw` holds the file as paths and values; `check`, `axis`, `range` and `cases` take each key by itself; `overrides` are the command
+//! `raw` holds the file as paths and values; `check`, `axis`, `range`, `cases` and `exec` take each key by itself; `overrides` are the command
 //! line's changes; `grid` says what holds between keys and for all cells. Only the [`Sweep`] is used outside, and `schema` and
 //! `reference`, which describe the file to editors and people.
 
@@ -11,9 +11,11 @@ mod cells;
 mod check;
 mod differences;
 mod error;
+mod exec;
 mod file;
 mod grid;
 mod overrides;
+mod program;
 mod range;
 mod raw;
 
@@ -31,6 +33,7 @@ pub use error::{SpecError, SpecErrors};
 pub use file::MAX_FILE;
 pub use grid::{MAX_BURST_BYTES, MAX_CELLS, MAX_RUNS};
 pub use overrides::{Overrides, ParseAssignmentError};
+pub use program::{Argument, ExecTemplate, ProgramTemplate};
 
 pub use reference::reference;
 pub use run::{MAX_REPEATS, MAX_TIMEOUT, MAX_WARMUP, Order, RUN_KEYS, RunKey, RunOptions};

@@ -3,6 +3,7 @@
 
 use crate::settings::{KEYS, Kind, PRESETS, Value, find};
 
+use super::exec::{METRIC_KEYS, PROGRAM_KEYS, PartKey};
 use super::run::{RUN_KEYS, RunOptions};
 use super::schema::default;
 use super::unknown::split;
@@ -27,6 +28,7 @@ const BEHIND: &[(&str, &str, &str)] = &[
     ("workload.duration", "", ""),
     ("workload.bytes", "", ""),
     ("workload.omit", "", ""),
+    ("workload.port", "", ""),
     ("link.rate", "tbf: `TCA_TBF_RATE64`; netem: `TCA_NETEM_RATE`", "3.3"),
     ("link.burst", "tbf: `TCA_TBF_BURST`", "3.13"),
     ("link.overhead", "tbf: `tc_ratespec.overhead`; netem: `tc_netem_rate.packet_overhead`", "3.3"),
@@ -162,6 +164,7 @@ pub fn reference() -> String {
             ));
         }
     }
+    lines.extend(parts());
     lines.push("\n## Presets\n\n| preset | stands for | sets |\n| --- | --- | --- |".to_owned());
     for preset in PRESETS {
         let sets = preset.values().0;
@@ -173,6 +176,25 @@ pub fn reference() -> String {
         lines.push(format!("| `\"{}\"` | {} | {sets} |", preset.name, cell(preset.about)));
     }
     lines.join("\n") + "\n"
+}
+
+/// The keys of the two programs and of metrics, as Markdown.
+fn parts() -> Vec<String> {
+    let row =
+        |key: &PartKey| format!("| `{}` | {} | {} | {} |", key.name, cell(key.about), cell(key.takes), key.default);
+    let table = |title: &str, keys: &mut dyn Iterator<Item = &PartKey>| {
+        let head = [
+            format!("\n### {title}\n"),
+            "| key | says | takes | default |".to_owned(),
+            "| --- | --- | --- | --- |".to_owned(),
+        ];
+        head.into_iter().chain(keys.map(row)).collect::<Vec<_>>()
+    };
+    let mut lines =
+        table("`[workload.client]` and `[workload.server]`", &mut PROGRAM_KEYS.iter().filter(|key| key.of_client));
+    lines.extend(table("`[workload.server]` only", &mut PROGRAM_KEYS.iter().filter(|key| !key.of_client)));
+    lines.extend(table("`[[workload.metric]]`", &mut METRIC_KEYS.iter()));
+    lines
 }
 
 /// What a number of the kind counts.

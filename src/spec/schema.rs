@@ -205,6 +205,7 @@ fn value(kind: &Kind) -> Json {
         Kind::Sysctl => vec![json!({ "type": "integer" }), json!({ "type": "string", "pattern": r"\S" })],
         Kind::Choice(names) => vec![json!({ "enum": names })],
         Kind::Text => vec![json!({ "type": "string", "pattern": r"\S" })],
+        Kind::Free => vec![json!({ "type": ["boolean", "number"] }), json!({ "type": "string", "pattern": r"\S" })],
     };
     if kind.takes_default() {
         any.push(json!({ "const": Value::DEFAULT }));

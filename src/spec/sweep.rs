@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::settings::{Axes, Value, find};
 
+use super::program::ExecTemplate;
 use super::run::RunOptions;
 
 /// A checked sweep. It stands in the manifest of a run as it was resolved.
@@ -35,6 +36,9 @@ pub struct Sweep {
     /// What the presets that it names stood for: the keys that each sets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub presets: BTreeMap<String, Axes>,
+    /// The two programs of cells that run any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exec: Option<Box<ExecTemplate>>,
 }
 
 /// A key and the values that it takes one after the other.

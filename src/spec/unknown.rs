@@ -49,7 +49,7 @@ pub(super) fn tables() -> Vec<&'static str> {
             tables.push(table);
         }
     }
-    tables.push("sysctl");
+    tables.extend(["workload.server", "workload.client", "sysctl", "var"]);
     tables.push("axes");
     tables
 }
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(key("workload.protokol").path, Some("workload.protocol"));
         assert_eq!(key("nmae").fix, "did you mean `name`?");
         assert_eq!(table("wokload").fix, "did you mean [workload]?");
-        assert_eq!(table("client").fix, "did you mean [link.client] or [socket.client]?");
+        assert_eq!(table("client").fix, "did you mean [link.client] or [socket.client] or [workload.client]?");
         assert!(key("sysctl.kernel.panic").fix.starts_with("a sysctl is named below `net`"));
         assert_eq!(axis("mtu").fix, "did you mean \"link.mtu\"?");
         assert_eq!(axis("rcvbuff").fix, "did you mean `rcvbuf`?");

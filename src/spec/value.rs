@@ -14,10 +14,13 @@ pub(super) fn scalar(kind: &Kind, typed: &Typed) -> Result<Value, Rejection> {
             Value::Bool(_) | Value::Int(_) => rejection,
         }),
         // Some sysctls go below zero.
-        Typed::Negative(number) if *kind == Kind::Sysctl => kind.check(&Value::Text(number.clone())),
+        Typed::Negative(number) if matches!(kind, Kind::Sysctl | Kind::Free) => {
+            kind.check(&Value::Text(number.clone()))
+        }
         Typed::Negative(number) => reject(format!("`{number}` is below zero"), kind.expected()),
         Typed::TooLarge(number) => reject(format!("`{number}` is larger than any number here"), kind.expected()),
         Typed::Float(number) => match kind {
+            Kind::Free => Ok(Value::Text(number.clone())),
             Kind::Count { .. } | Kind::Sysctl => reject(format!("`{number}` is not a whole number"), kind.expected()),
             Kind::Size { .. } => reject(
                 format!("`{number}` is not a whole number of bytes"),
