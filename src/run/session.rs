@@ -1,11 +1,12 @@
 //! The state of a run while it goes on: it asks each machine for its repeats, and records what comes.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 
+use crate::backend::guest::initramfs;
 use crate::backend::{BackendError, Event, Job, Machine};
 use crate::measurement::{Measurement, Outcome};
 use crate::plan::{Cell, Run};
@@ -13,7 +14,7 @@ use crate::record::{self, FORMAT, KernelFacts, Manifest, Record, RepeatKey, Writ
 use crate::settings::Clock;
 use crate::units::Span;
 
-use super::placement::{Place, Placement, Ready, prepare};
+use super::placement::{Place, Placement, Ready, pack, prepare};
 use super::reuse::{Results, Stored};
 use super::{Progress, Request, RunError, phase};
 
@@ -64,7 +65,17 @@ impl Session<'_> {
         (self.tell)(Progress::Placed(placement));
         let consoles = self.writer.dir().path().join("guest");
         let store = &self.request.store;
-        let ready = prepare(placement, &self.request.choice, store, &consoles, interrupted, &mut |note| {
+        let packed = pack(placement, &self.request.plan.cells, &mut |note| (self.tell)(Progress::Note(note)));
+        let mut belongings = match packed {
+            Ok(belongings) => belongings,
+            Err(error) => return self.give_up(placement, &error, &runs),
+        };
+        let runs = self.refuse(placement, std::mem::take(&mut belongings.refused), runs)?;
+        if runs.is_empty() {
+            return Ok(());
+        }
+        let choice = &self.request.choice;
+        let ready = prepare(placement, belongings, choice, store, &consoles, interrupted, &mut |note| {
             (self.tell)(Progress::Note(note));
         });
         if interrupted.load(Ordering::Relaxed) {
@@ -88,13 +99,13 @@ impl Session<'_> {
         let results = self.request.store.as_ref().ok().and_then(|store| store.path().parent()).map(Results::below);
         let pure = ready.purity.as_deref().zip(results.as_ref());
         let runs = match pure {
-            Some((key, results)) if !self.request.fresh => self.reuse(key, results, runs)?,
+            Some((key, results)) if !self.request.fresh => self.reuse(placement, key, results, runs)?,
             _ => runs,
         };
         if runs.is_empty() {
             return Ok(());
         }
-        let jobs: Vec<Job> = runs.iter().map(|run| self.job(*run)).collect();
+        let jobs: Vec<Job> = runs.iter().map(|run| self.job(*run, placement)).collect();
         let mut machine: Option<Machine> = None;
         let mut ended: HashSet<usize> = HashSet::new();
         let mut started = vec![Timestamp::UNIX_EPOCH; jobs.len()];
@@ -151,11 +162,17 @@ impl Session<'_> {
     }
 
     /// Records the repeats whose results are known, and returns the others.
-    fn reuse(&mut self, key: &str, results: &Results, runs: Vec<Run>) -> Result<Vec<Run>, RunError> {
+    fn reuse(
+        &mut self,
+        placement: &Placement,
+        key: &str,
+        results: &Results,
+        runs: Vec<Run>,
+    ) -> Result<Vec<Run>, RunError> {
         let mut left = Vec::new();
         let mut met = false;
         for run in runs {
-            let Some(stored) = results.get(key, &self.job(run)) else {
+            let Some(stored) = results.get(key, &self.job(run, placement)) else {
                 left.push(run);
                 continue;
             };
@@ -176,10 +193,37 @@ impl Session<'_> {
         Ok(left)
     }
 
-    fn job(&self, run: Run) -> Job {
+    /// Skips the repeats of cells whose programs this machine lacks, and returns the others.
+    fn refuse(
+        &mut self,
+        placement: &Placement,
+        refused: HashMap<usize, String>,
+        runs: Vec<Run>,
+    ) -> Result<Vec<Run>, RunError> {
+        let (skipped, left): (Vec<Run>, Vec<Run>) = runs.into_iter().partition(|run| refused.contains_key(&run.cell));
+        let mut reasons: Vec<&String> = refused.values().collect();
+        reasons.sort();
+        reasons.dedup();
+        for reason in reasons {
+            let cells = refused.values().filter(|of_cell| *of_cell == reason).count();
+            (self.tell)(Progress::Note(format!("{cells} cells of kernel {} skipped: {reason}", placement.asked)));
+        }
+        for run in skipped {
+            let reason = refused.get(&run.cell).cloned().unwrap_or_default();
+            let measurement = Measurement::without_figures(Outcome::Skipped, reason);
+            self.record(run, measurement, None, placement, Timestamp::now(), None)?;
+        }
+        Ok(left)
+    }
+
+    fn job(&self, run: Run, placement: &Placement) -> Job {
         let options = &self.request.sweep.run;
+        let mut settings = self.cell(run).settings.clone();
+        if let (Place::Guest { .. }, Some(exec)) = (&placement.place, &mut settings.exec) {
+            initramfs::HERE.clone_into(&mut exec.dir);
+        }
         Job {
-            settings: self.cell(run).settings.clone(),
+            settings,
             timeout: options.timeout,
             phase: phase::of(options.seed, run.repeat, run.warmup),
             evidence: self.request.evidence,
