@@ -5,25 +5,31 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use common::Workshop;
 use common::cells::{settings, word};
+use serde_json::Value as Json;
+use socket2::{Domain, Protocol, Socket, Type};
 use sweep::backend::Job;
 use sweep::backend::native::Native;
 use sweep::measurement::{End, Measurement, Outcome, Verdict, Watched};
 use sweep::settings::{Exec, Program, Settings, Value};
-use sweep::sys::socket::{SO_RCVBUF, SO_SNDBUF, get_int, set_int};
+use sweep::sys::socket::{IPPROTO_SCTP, IntOption, SCTP_NODELAY, SO_RCVBUF, SO_SNDBUF, get_int, set_int};
 use sweep::units::Span;
 
 /// Which of the two programs this process is, and where it finds the other.
 const ROLE: &str = "SWEEP_TEST_ROLE";
 /// How long the client sends.
 const SENDS: Duration = Duration::from_millis(400);
+/// Messages that the client sends over SCTP, one every millisecond.
+const MESSAGES: u64 = 300;
 
-/// Both programs: the server reads what comes over two connections, the client says little over one and much over the other.
+/// All programs. Over TCP the server reads what comes over two connections, and the client says little over one and much over the other.
 #[test]
 fn as_a_program() {
     let Ok(role) = std::env::var(ROLE) else { return };
@@ -46,14 +52,38 @@ fn as_a_program() {
             let mut control = TcpStream::connect((server, port)).expect("connected");
             control.write_all(b"hello").expect("said");
             let mut data = TcpStream::connect((server, port)).expect("connected");
-            set_int(std::os::fd::AsFd::as_fd(&data), SO_SNDBUF, 32768).expect("set");
+            set_int(data.as_fd(), SO_SNDBUF, 32768).expect("set");
             let begun = Instant::now();
             while begun.elapsed() < SENDS {
                 data.write_all(&[7; 16 << 10]).expect("sent");
             }
         }
+        ["sctp-server", port] => {
+            let listener = sctp();
+            let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port.parse().expect("a port")));
+            listener.bind(&any.into()).expect("bound");
+            listener.listen(1).expect("listening");
+            let (mut socket, _) = listener.accept().expect("accepted");
+            let mut buffer = [0; 1000];
+            while socket.read(&mut buffer).expect("read") > 0 {}
+        }
+        ["sctp-client", server, port] => {
+            let mut socket = sctp();
+            set_int(socket.as_fd(), SO_RCVBUF, 1024).expect("set");
+            set_int(socket.as_fd(), SCTP_NODELAY, 1).expect("set");
+            let server: IpAddr = server.parse().expect("an address");
+            socket.connect(&SocketAddr::from((server, port.parse().expect("a port"))).into()).expect("connected");
+            for _ in 0..MESSAGES {
+                socket.write_all(&[7; 100]).expect("sent");
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
         _ => panic!("no such role: {role}"),
     }
+}
+
+fn sctp() -> Socket {
+    Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::from(IPPROTO_SCTP))).expect("a socket")
 }
 
 fn cell(topology: &str) -> Settings {
@@ -92,9 +122,9 @@ fn watched(end: &End) -> &Watched {
 }
 
 /// What this kernel gives a socket for `option`, of which 32 KiB is asked where `ask`.
-fn given(option: sweep::sys::socket::IntOption, ask: bool) -> Option<u64> {
+fn given(option: IntOption, ask: bool) -> Option<u64> {
     let socket = TcpListener::bind("127.0.0.1:0").expect("a socket");
-    let socket = std::os::fd::AsFd::as_fd(&socket);
+    let socket = socket.as_fd();
     if ask {
         set_int(socket, option, 32768).expect("set");
     }
@@ -137,4 +167,66 @@ fn without_evidence_nothing_looks() {
     for end in [&measured.client, &measured.server] {
         assert_eq!((&end.watched, &end.samples, end.rcvbuf.initial), (&None, &None, None));
     }
+}
+
+/// SCTP, which the kernel that the tests run on may not have, and twice, so that looking changes nothing from run to run.
+#[test]
+fn an_association_of_programs_in_virtual_time_is_seen_the_same_way_every_time() {
+    let this = std::env::current_exe().expect("this program");
+    let command = |role: &str| {
+        format!(
+            "command = [\"{}\", \"--exact\", \"as_a_program\", \"--nocapture\"]\nenv = {{ {ROLE} = \"{role}\" }}",
+            this.display()
+        )
+    };
+    let workshop = Workshop::new(&format!(
+        "name = \"seen\"\n[run]\nrepeat = 1\ntimeout = \"60s\"\n[kernel]\nclock = \"virtual\"\n\
+         [workload]\nkind = \"exec\"\nprotocol = \"sctp\"\nport = 5201\n\
+         [workload.server]\n{}\n[workload.client]\n{}\n[axes]\n\"link.topology\" = [\"veth\", \"loopback\"]\n",
+        command("sctp-server {port}"),
+        command("sctp-client {server_addr} {port}")
+    ));
+    let run = || {
+        workshop.run(&["run", "sweep.toml", "--fresh", "--no-plot"]).expect(0);
+        workshop.records("latest")
+    };
+    let first = run();
+    for record in &first {
+        let (client, server) = (&record["client"], &record["server"]);
+        assert_eq!(record["outcome"], "measured", "{record:#}");
+        let buffer = |size: &str| client["rcvbuf"][size].clone();
+        assert_eq!(
+            ["asked", "initial", "final", "peak"].map(buffer),
+            [Json::Null, 2304.into(), 2304.into(), 2304.into()]
+        );
+        assert_eq!(client["nodelay"]["given"], true, "{client:#}");
+        assert!(server["rcvbuf"]["initial"].as_u64() > Some(2304), "the server asked for nothing: {server:#}");
+        for end in [client, server] {
+            assert_eq!(end["watched"]["protocol"], "sctp", "{end:#}");
+            assert_eq!(end["watched"]["connections"], 1, "{end:#}");
+            assert_eq!(end["watched"]["reasons"], Json::Null, "{end:#}");
+            assert!(end["association"]["state"].as_u64() >= Some(4), "established, or shut down since: {end:#}");
+            assert!(end["samples"]["rcvbuf_bytes"].as_array().is_some_and(|sizes| sizes.len() > 10), "{end:#}");
+        }
+        assert_eq!(client["watched"]["local_port"], server["watched"]["peer_port"]);
+        let count = |end: &Json, which: &str| end["association"][which].as_u64().expect("a count");
+        // The last look is up to 10 ms before the end.
+        let (sent, received) = (count(client, "ordered_chunks_out"), count(server, "ordered_chunks_in"));
+        assert!(
+            (MESSAGES / 2..=MESSAGES).contains(&sent) && (MESSAGES / 2..=MESSAGES).contains(&received),
+            "{record:#}"
+        );
+        assert_eq!(count(server, "ordered_chunks_out"), 0);
+    }
+    let figures = |records: Vec<Json>| {
+        let mut told: Vec<String> = records
+            .iter()
+            .map(|record| {
+                format!("{} {} {} {}", record["cell"], record["completion_ns"], record["client"], record["server"])
+            })
+            .collect();
+        told.sort_unstable();
+        told
+    };
+    assert_eq!(figures(first), figures(run()));
 }

@@ -14,7 +14,7 @@ use netlink_packet_core::{
     DefaultNla, Emitable, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
     NetlinkSerializable, Nla as _, NlasIterator,
 };
-use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, SOCK_DIAG_BY_FAMILY};
+use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, INET_DIAG_PEERS, SOCK_DIAG_BY_FAMILY};
 use netlink_packet_sock_diag::inet::nlas::Nla;
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, InetResponse, SocketId, StateFlags};
 use netlink_packet_sock_diag::message::SockDiagMessage;
@@ -33,10 +33,8 @@ const NO_SOCKETS: StateFlags = StateFlags::TIME_WAIT.union(StateFlags::SYN_RECV)
 
 /// `INET_DIAG_REQ_PROTOCOL` (`include/uapi/linux/inet_diag.h`, Linux 5.9): a protocol whose number takes more than eight bits.
 const REQ_PROTOCOL: u16 = 3;
-/// `INET_DIAG_PEERS`: addresses of an SCTP association's peer. An endpoint has none.
-const PEERS: u16 = 16;
 /// `INET_DIAG_ULP_INFO` and in it `INET_ULP_INFO_NAME`: what has been put on a TCP connection.
-const ULP_INFO: u16 = 21;
+const ULP_INFO: u16 = 19;
 const ULP_NAME: u16 = 1;
 /// Multicast groups that tell of TCP sockets that are closed for good (`enum sknetlink_groups`, `include/uapi/linux/sock_diag.h`).
 const TCP_DESTROY: u32 = 1;
@@ -242,6 +240,8 @@ impl Diag {
                         found.push(seen(protocol, &response));
                         done |= flags == 0;
                     }
+                    // What a dump failed with stands at its end (`netlink_dump_done`, `net/netlink/af_netlink.c`).
+                    NetlinkPayload::Done(end) if end.code < 0 => return Err(io::Error::from_raw_os_error(-end.code)),
                     NetlinkPayload::Done(_) => done = true,
                     NetlinkPayload::Error(error) => return Err(error.to_io()),
                     _ => {}
@@ -342,7 +342,8 @@ fn seen(protocol: Protocol, response: &InetResponse) -> Seen {
             }
             Nla::TcpInfo(bytes) => facts = bytes,
             Nla::Congestion(name) if protocol == Protocol::Tcp => seen.congestion = Some(name.clone()),
-            Nla::Other(other) if other.kind() == PEERS => seen.association = true,
+            // An endpoint has no peers.
+            Nla::Other(other) if other.kind() == INET_DIAG_PEERS => seen.association = true,
             Nla::Other(other) if other.kind() == ULP_INFO => seen.subflow = is_subflow(other),
             _ => {}
         }
