@@ -14,7 +14,8 @@ mod runs;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use sweep::plot::{self, Format, Metric, PlotOptions};
+use sweep::explain::explain_run;
+use sweep::plot::{self, Format, Metric, PlotOptions, Run};
 use sweep::stats::summarise;
 
 /// The most memory that this process has had, in MiB, as the kernel counts it.
@@ -37,14 +38,16 @@ fn time<T>(what: &str, limit: Duration, run: impl FnOnce() -> T) -> (T, bool) {
 fn main() -> std::process::ExitCode {
     let run = runs::grid(200, 50, 10);
     let runs::Fixture { manifest, records, cells } = &run;
+    let (explained, _) = time("why", Duration::from_secs(1), || explain_run(manifest, cells, records));
+    let parts = Run { manifest, cells, records, explained: &explained };
     let memory = peak().map_or_else(String::new, |mib| format!(", {mib:.0} MiB with the records alone"));
     println!("{} cells, {} repeats{memory}", cells.len(), records.len());
     let second = Duration::from_secs(1);
-    let draw = |metric| plot::heatmap(manifest, cells, records, &PlotOptions::of(metric));
+    let draw = |metric| plot::heatmap(parts, &PlotOptions::of(metric));
     let (_, summed) = time("summaries", second, || summarise(records));
     let (pictures, plotted) =
         time("latency.svg and throughput.svg", 2 * second, || [draw(Metric::COMPLETION), draw(Metric::GOODPUT)]);
-    let (page, reported) = time("report.html", 4 * second, || sweep::report::page(manifest, cells, records));
+    let (page, reported) = time("report.html", 4 * second, || sweep::report::page(parts));
     let mut sound = true;
     for picture in pictures {
         match picture {

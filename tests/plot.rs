@@ -29,7 +29,7 @@ fn golden(name: &str, svg: &str) {
 }
 
 fn draw(run: &Fixture, options: &PlotOptions) -> Result<String, PlotError> {
-    plot::heatmap(&run.manifest, &run.cells, &run.records, options)
+    run.with(|run| plot::heatmap(run, options))
 }
 
 fn latency(run: &Fixture) -> String {
@@ -62,6 +62,31 @@ fn pictures_are_as_they_were() {
 }
 
 #[test]
+fn what_was_found_and_where_more_does_not_help_is_marked() {
+    let run = runs::explained();
+    let svg = latency(&run);
+    golden("explained", &svg);
+    assert!(svg.contains("sctp retransmission timeout"), "the letter has a meaning");
+    let by_kib = PlotOptions { x: Some("nodelay".into()), y: Some("rcvbuf".into()), ..PlotOptions::default() };
+    golden("explained_upright", &draw(&run, &by_kib).expect("a picture"));
+    // A picture of sizes is not of what the findings explain.
+    let sizes = draw(&run, &PlotOptions::of("rcvbuf-final".parse().expect("a metric"))).expect("a picture");
+    assert!(!sizes.contains("sctp retransmission timeout"));
+}
+
+#[test]
+fn axes_that_move_together_are_one() {
+    let run = runs::zipped();
+    let svg = latency(&run);
+    golden("zipped", &svg);
+    assert!(svg.contains("rcvbuf, sndbuf") && svg.contains("128 KiB, 32 KiB"));
+    for name in ["rcvbuf", "sndbuf", "socket.sndbuf"] {
+        let options = PlotOptions { y: Some(name.into()), ..PlotOptions::default() };
+        assert!(draw(&run, &options).is_ok(), "an axis by any of its names: {name}");
+    }
+}
+
+#[test]
 fn thousands_of_cells_stay_readable_and_small() {
     let svg = latency(&runs::grid(200, 50, 1));
     assert!(svg.len() < 3_000_000, "{} bytes", svg.len());
@@ -70,10 +95,6 @@ fn thousands_of_cells_stay_readable_and_small() {
     if let Some(folder) = std::env::var_os("SWEEP_PICTURES") {
         fs::write(Path::new(&folder).join("thousands.svg"), svg).expect("written");
     }
-}
-
-fn run(of: &Fixture) -> Run<'_> {
-    Run { manifest: &of.manifest, cells: &of.cells, records: &of.records }
 }
 
 #[test]
@@ -86,7 +107,7 @@ fn ratios_and_distributions() {
         record.measurement.completion_ns = completion;
     }
     after.cells = sweep::stats::summarise(&after.records);
-    let ratio = |a, b| plot::ratio(run(a), run(b), &PlotOptions::default());
+    let ratio = |a: &Fixture, b: &Fixture| a.with(|a| b.with(|b| plot::ratio(a, b, &PlotOptions::default())));
     golden("ratio", &ratio(&before, &after).expect("a picture"));
     golden("ratio_of_equal_runs", &ratio(&before, &before).expect("a picture"));
     let nothing = ratio(&runs::one_axis(), &after).expect_err("nothing in common");
@@ -110,7 +131,9 @@ fn the_ratio_over_one_axis_is_a_line() {
         record.measurement.completion_ns = record.measurement.completion_ns.map(|ns| (ns as f64 * faster) as u64);
     }
     after.cells = sweep::stats::summarise(&after.records);
-    let ratio = |a, b| plot::ratio(run(a), run(b), &PlotOptions::default()).expect("a picture");
+    let ratio = |a: &Fixture, b: &Fixture| {
+        a.with(|a| b.with(|b| plot::ratio(a, b, &PlotOptions::default()))).expect("a picture")
+    };
     golden("ratio_one_axis", &ratio(&before, &after));
     assert!(ratio(&before, &before).contains("±0 %"));
 }
@@ -173,13 +196,14 @@ fn the_two_pictures_of_a_run_are_written_and_their_paths_returned() {
     let run = runs::one_cell();
     for (format, ending) in [(Format::Svg, "svg"), (Format::Png, "png")] {
         let options = PlotOptions { format, ..PlotOptions::default() };
-        let paths = plot::write_run(folder.path(), &run.manifest, &run.cells, &run.records, &options).expect("written");
+        let paths = run.with(|run| plot::write_run(folder.path(), run, &options)).expect("written");
         let names = ["latency", "throughput"].map(|name| folder.path().join(format!("{name}.{ending}")));
         assert_eq!(paths, names);
         let first = fs::read(&paths[0]).expect("read");
-        plot::write_run(folder.path(), &run.manifest, &run.cells, &run.records, &options).expect("written");
+        run.with(|run| plot::write_run(folder.path(), run, &options)).expect("written");
         assert_eq!(first, fs::read(&paths[0]).expect("read"), "the same run gives the same bytes");
     }
     assert!(fs::read(folder.path().join("latency.png")).expect("read").starts_with(b"\x89PNG"));
-    assert!(matches!(plot::heatmap(&run.manifest, &[], &[], &PlotOptions::default()), Err(PlotError::Empty)));
+    let empty = run.with(|run| plot::heatmap(Run { cells: &[], ..run }, &PlotOptions::default()));
+    assert!(matches!(empty, Err(PlotError::Empty)));
 }

@@ -78,7 +78,7 @@ fn open(browser: &Path, page: &str, more: &[OsString]) -> (String, Vec<String>) 
 
 /// The page of a run. `SWEEP_PICTURES=/tmp cargo test --test report_page` keeps them to be looked at.
 fn page(run: &Fixture) -> String {
-    let page = sweep::report::page(&run.manifest, &run.cells, &run.records);
+    let page = run.with(sweep::report::page);
     if let Some(folder) = std::env::var_os("SWEEP_PICTURES") {
         let name: String = run.manifest.sweep.name.chars().filter(char::is_ascii_alphanumeric).take(40).collect();
         fs::write(Path::new(&folder).join(format!("{name}.html")), &page).expect("written");

@@ -1,6 +1,6 @@
 //! `sweep check`: what a sweep would do, without doing it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -9,9 +9,10 @@ use serde::Serialize;
 use crate::backend::Parallel;
 use crate::backend::guest::Qemu;
 use crate::backend::guest::kernel::ImageName;
-use crate::plan::{Description, Plan};
+use crate::plan::{Cell, Description, Plan};
 use crate::run::{Choice, Place, Placement, place};
 use crate::settings::Clock;
+use crate::workload::locate;
 
 use super::exit::Exit;
 use super::{SweepArgs, become_native, print, print_json, program, store};
@@ -50,7 +51,7 @@ pub(super) fn check(arguments: &CheckArgs) -> Result<Exit, Exit> {
     if arguments.json {
         return print_json(&Check { description: &description, places: &places });
     }
-    print(&format!("{description}\n{}", describe(&places)));
+    print(&format!("{description}\n{}{}", describe(&places), absent(&plan.cells)));
     Ok(Exit::Done)
 }
 
@@ -68,6 +69,21 @@ pub(super) fn describe(places: &[Placement]) -> String {
         lines.insert(index, format!("where   {cells} {place}\n        because {}\n", placement.why));
     }
     lines.into_values().collect()
+}
+
+/// What is said of programs that are not here, each once.
+fn absent(cells: &[Cell]) -> String {
+    let mut lines = BTreeSet::new();
+    for exec in cells.iter().filter_map(|cell| cell.settings.exec.as_deref()) {
+        for program in [&exec.server, &exec.client] {
+            if let Some(word) = program.command.first()
+                && let Err(absent) = locate(program, word, &exec.dir)
+            {
+                lines.insert(format!("missing {absent}\n"));
+            }
+        }
+    }
+    lines.into_iter().collect()
 }
 
 /// What is known of a guest before it is prepared.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use crate::explain::{CellFindings, Group, Knee, SweepExplanation, explain_sweep};
-use crate::record::{Manifest, Record, RunDir};
+use crate::explain::{CellFindings, Group, Knee, explain_run};
+use crate::record::RunDir;
 use crate::report::explanation;
 use crate::settings::Axes;
 use crate::stats::{CellSummary, summarise};
@@ -64,9 +64,4 @@ pub(super) fn explain(arguments: &ExplainArgs) -> Result<Exit, Exit> {
     }
     print(&format!("sweep {}\n{}", manifest.sweep.name, explanation(&cells, &explained)));
     Ok(Exit::Done)
-}
-
-/// Explains all cells of a run.
-pub(super) fn explain_run(manifest: &Manifest, cells: &[CellSummary], records: &[Record]) -> SweepExplanation {
-    explain_sweep(cells, records, |cell| manifest.sysctls_of(&cell.kernel))
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use crate::explain::{SweepExplanation, explain_run};
 use crate::plot::{self, Format, Metric, PlotOptions, Run, Sample, Stat, Theme};
 use crate::record::{Loaded, Manifest, RunDir, write_atomically};
 use crate::report::{PAGE, page};
@@ -71,6 +72,7 @@ struct Read {
     manifest: Manifest,
     loaded: Loaded,
     cells: Vec<CellSummary>,
+    explained: SweepExplanation,
 }
 
 fn read(run: &Path) -> Result<Read, Exit> {
@@ -81,12 +83,14 @@ fn read(run: &Path) -> Result<Read, Exit> {
         eprintln!("warning: {warning}");
     }
     let cells = summarise(&loaded.records);
-    Ok(Read { dir, manifest, loaded, cells })
+    let explained = explain_run(&manifest, &cells, &loaded.records);
+    Ok(Read { dir, manifest, loaded, cells, explained })
 }
 
 impl Read {
     fn parts(&self) -> Run<'_> {
-        Run { manifest: &self.manifest, cells: &self.cells, records: &self.loaded.records }
+        let Self { manifest, loaded, cells, explained, .. } = self;
+        Run { manifest, cells, records: &loaded.records, explained }
     }
 }
 
@@ -116,9 +120,9 @@ pub(super) fn plot(arguments: &PlotArgs) -> Result<Exit, Exit> {
         let other = read(other)?;
         one(&format!("ratio-{metric}"), plot::ratio(run.parts(), other.parts(), &options))?
     } else if arguments.metric.is_some() {
-        one(&metric.to_string(), plot::heatmap(&run.manifest, cells, records, &options))?
+        one(&metric.to_string(), plot::heatmap(run.parts(), &options))?
     } else {
-        plot::write_run(&folder, &run.manifest, cells, records, &options).map_err(|error| complain(&error))?
+        plot::write_run(&folder, run.parts(), &options).map_err(|error| complain(&error))?
     };
     for path in paths {
         print(&format!("{}\n", path.display()));
@@ -130,21 +134,20 @@ pub(super) fn report(arguments: &ReportArgs) -> Result<Exit, Exit> {
     let run = read(&arguments.run)?;
     let folder = arguments.out.clone().unwrap_or_else(|| run.dir.path().to_owned());
     std::fs::create_dir_all(&folder).map_err(|error| complain(&error))?;
-    let path = write_page(&folder, &run.manifest, &run.cells, &run.loaded)?;
+    let path = write_page(&folder, run.parts())?;
     print(&format!("{}\n", path.display()));
     Ok(Exit::Done)
 }
 
-fn write_page(folder: &Path, manifest: &Manifest, cells: &[CellSummary], loaded: &Loaded) -> Result<PathBuf, Exit> {
+fn write_page(folder: &Path, run: Run<'_>) -> Result<PathBuf, Exit> {
     let path = folder.join(PAGE);
-    let text = page(manifest, cells, &loaded.records);
+    let text = page(run);
     write_atomically(&path, text.as_bytes()).map_err(|error| complain(&error))?;
     Ok(path)
 }
 
 /// The pictures and the page that a run leaves at its end.
-pub(super) fn write_all(dir: &RunDir, manifest: &Manifest, cells: &[CellSummary], loaded: &Loaded) -> Result<(), Exit> {
-    let options = PlotOptions::default();
-    plot::write_run(dir.path(), manifest, cells, &loaded.records, &options).map_err(|error| complain(&error))?;
-    write_page(dir.path(), manifest, cells, loaded).map(drop)
+pub(super) fn write_all(dir: &RunDir, run: Run<'_>) -> Result<(), Exit> {
+    plot::write_run(dir.path(), run, &PlotOptions::default()).map_err(|error| complain(&error))?;
+    write_page(dir.path(), run).map(drop)
 }

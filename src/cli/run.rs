@@ -8,7 +8,9 @@ use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::backend::Parallel;
+use crate::explain::explain_run;
 use crate::plan::{Description, Plan};
+use crate::plot::Run;
 use crate::record::{RunDir, SweepSource};
 use crate::report::{RunReport, SUMMARY, table, write_csv};
 use crate::run::{Choice, Destination, Finished, Request, execute, place};
@@ -16,7 +18,6 @@ use crate::spec::Sweep;
 use crate::stats::summarise;
 
 use super::exit::Exit;
-use super::explain::explain_run;
 use super::progress::Reporter;
 use super::{SweepArgs, become_native, check, complain, plot, print, print_json, program, store, width};
 
@@ -153,9 +154,11 @@ fn conclude(finished: &Finished, arguments: &RunArgs) -> Result<Exit, Exit> {
     let manifest = finished.dir.manifest().map_err(|error| complain(&error))?;
     let loaded = finished.dir.read().map_err(|error| complain(&error))?;
     let cells = summarise(&loaded.records);
+    let explained = explain_run(&manifest, &cells, &loaded.records);
     write_csv(&finished.dir.path().join(SUMMARY), &cells).map_err(|error| complain(&error))?;
     if !arguments.no_plot && !loaded.records.is_empty() {
-        plot::write_all(&finished.dir, &manifest, &cells, &loaded)?;
+        let run = Run { manifest: &manifest, cells: &cells, records: &loaded.records, explained: &explained };
+        plot::write_all(&finished.dir, run)?;
     }
     for warning in &loaded.warnings {
         eprintln!("warning: {warning}");
@@ -163,7 +166,6 @@ fn conclude(finished: &Finished, arguments: &RunArgs) -> Result<Exit, Exit> {
     if arguments.json {
         print_json(&RunReport::new(&manifest, &cells, &loaded.warnings))?;
     } else {
-        let explained = explain_run(&manifest, &cells, &loaded.records);
         print(&format!("{}\n", table(&manifest.sweep.name, &cells, &explained.cells, width()).trim_end()));
     }
     if !arguments.quiet {

@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::explain::{self, CellFindings};
+use crate::explain::{self, CellFindings, explain_run};
 use crate::record::{Record, RunDir};
 use crate::report::{CellReport, RunReport, show_cell, table};
 use crate::settings::{Axes, find};
 use crate::stats::{CellSummary, select, summarise};
 
 use super::exit::Exit;
-use super::explain::explain_run;
 use super::{complain, is_key, print, print_json, width};
 
 /// Arguments of `sweep show`.

@@ -15,4 +15,4 @@ mod view;
 
 pub use cell::{CellFindings, explain};
 pub use finding::{Finding, RULES, Rule, Severity};
-pub use sweep::{Group, Knee, SweepExplanation, explain_sweep};
+pub use sweep::{Group, Knee, SweepExplanation, explain_run, explain_sweep};

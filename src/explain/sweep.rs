@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::cell::{CellFindings, explain};
 use super::finding::{RULES, Severity};
-use crate::record::Record;
+use crate::record::{Manifest, Record};
 use crate::settings::{Axes, Value, find};
 use crate::stats::{CellSummary, by_cell};
 
@@ -17,7 +17,7 @@ const MOST_AXES: usize = 3;
 const AS_GOOD: u64 = 5;
 
 /// What separates the cells of a sweep.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SweepExplanation {
     /// The findings of each cell, in the order of the summaries.
     pub cells: Vec<CellFindings>,
@@ -69,6 +69,11 @@ pub fn explain_sweep<'a>(
     let found: Vec<CellFindings> =
         cells.iter().zip(&repeats).map(|(cell, repeats)| explain(repeats, sysctls(cell))).collect();
     SweepExplanation { groups: groups(cells, &found), knees: knees(cells), cells: found }
+}
+
+/// The same with the sysctls that the run's manifest tells of each machine.
+pub fn explain_run(manifest: &Manifest, cells: &[CellSummary], records: &[Record]) -> SweepExplanation {
+    explain_sweep(cells, records, |cell| manifest.sysctls_of(&cell.kernel))
 }
 
 fn groups(cells: &[CellSummary], found: &[CellFindings]) -> Vec<Group> {

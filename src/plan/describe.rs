@@ -5,9 +5,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::settings::{Axes, Value, find};
+use crate::settings::{Axes, Program, Side, Value, find};
 use crate::spec::{Axis, Order, Sweep};
-use crate::units::Span;
+use crate::units::{Span, command_line};
 
 use super::{Estimate, Plan};
 
@@ -30,6 +30,9 @@ pub struct Description {
     /// What the presets that are named stand for. What is set or varied wins over them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub presets: BTreeMap<String, Axes>,
+    /// What programs are run, each different command once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<CommandDescription>,
     /// How many cells there are.
     pub cells: usize,
     /// How many combinations of the grid are left out by `[[exclude]]`.
@@ -90,6 +93,35 @@ pub struct FixedDescription {
     pub value: Value,
 }
 
+/// A program that is run in some cells. What is known only when a repeat runs stands in braces.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CommandDescription {
+    /// At which end.
+    pub side: Side,
+    /// Variables of its environment that the sweep sets.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// In how many cells.
+    pub cells: usize,
+}
+
+/// The different commands of a plan, the server's first, in the order of the cells.
+fn commands(plan: &Plan) -> Vec<CommandDescription> {
+    let mut found: Vec<CommandDescription> = Vec::new();
+    for side in [Side::Server, Side::Client] {
+        for exec in plan.cells.iter().filter_map(|cell| cell.settings.exec.as_deref()) {
+            let Program { command, env, .. } = exec.program(side);
+            match found.iter_mut().find(|known| known.side == side && known.command == *command && known.env == *env) {
+                Some(known) => known.cells += 1,
+                None => found.push(CommandDescription { side, env: env.clone(), command: command.clone(), cells: 1 }),
+            }
+        }
+    }
+    found
+}
+
 impl Description {
     /// Describes a sweep and its plan.
     pub fn new(sweep: &Sweep, plan: &Plan) -> Self {
@@ -109,6 +141,7 @@ impl Description {
             axes: axes.collect(),
             fixed: fixed.collect(),
             presets: sweep.presets.clone(),
+            commands: commands(plan),
             cells: plan.cells.len(),
             excluded: sweep.excluded_count(),
             included: sweep.include.len() as u64,
@@ -122,6 +155,29 @@ impl Description {
             warnings: plan.warnings(),
             estimate: Estimate::of(plan, &sweep.run),
         }
+    }
+}
+
+impl Description {
+    /// Writes the commands, as they would be typed in a shell.
+    fn write_commands(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.commands.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "\nprograms")?;
+        for side in [Side::Server, Side::Client] {
+            let own: Vec<_> = self.commands.iter().filter(|command| command.side == side).collect();
+            for CommandDescription { env, command, cells, .. } in own.iter().take(MAX_SHOWN) {
+                let env = env.iter().map(|(name, value)| format!("{name}={value}"));
+                let words: Vec<String> = env.chain(command.iter().cloned()).collect();
+                let place = if *cells < self.cells { format!("  ({})", count(*cells, "cell")) } else { String::new() };
+                writeln!(f, "  {side}  {}{place}", command_line(&words))?;
+            }
+            if own.len() > MAX_SHOWN {
+                writeln!(f, "  {side}  … ({} commands; --json has all)", own.len())?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -153,6 +209,7 @@ impl fmt::Display for Description {
         let presets = presets.map(|(name, sets)| (name.as_str(), sets.to_string()));
         rows("presets, where nothing else is said", presets.collect(), f)?;
 
+        self.write_commands(f)?;
         let lengths: Vec<String> = self.lengths.iter().map(ToString::to_string).collect();
         let mut product = lengths.join(" × ");
         if self.excluded > 0 {

@@ -4,7 +4,7 @@ mod describe;
 mod estimate;
 mod id;
 
-pub use describe::{AxisDescription, Description, FixedDescription};
+pub use describe::{AxisDescription, CommandDescription, Description, FixedDescription};
 pub use estimate::Estimate;
 pub use id::{CellId, ParseCellIdError};
 

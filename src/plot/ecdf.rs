@@ -61,7 +61,7 @@ pub fn distribution(
     if cells.is_empty() {
         return Err(PlotError::Empty);
     }
-    let space = Space::of(cells);
+    let space = Space::of(manifest, cells);
     let repeats = by_cell(cells, records);
     let steps = |cell: usize| repeats.get(cell).map_or_else(Vec::new, |repeats| steps(repeats, sample, options.metric));
     let lines: Vec<(String, Vec<(f64, f64)>)> = choose(cells, chosen)?

@@ -7,8 +7,8 @@ use super::heatmap::heatmap;
 use super::metric::Metric;
 use super::options::{Format, PlotOptions};
 use super::png::png;
-use crate::record::{Manifest, Record, write_atomically};
-use crate::stats::CellSummary;
+use super::run::Run;
+use crate::record::write_atomically;
 
 /// Name of the picture of completion in the folder of a run, without its ending.
 pub const LATENCY: &str = "latency";
@@ -40,18 +40,12 @@ pub fn write(path: &Path, svg: String, format: Format) -> Result<(), PlotError> 
 ///
 /// # Errors
 /// As [`heatmap`], and if the folder cannot be written to.
-pub fn write_run(
-    folder: &Path,
-    manifest: &Manifest,
-    cells: &[CellSummary],
-    records: &[Record],
-    options: &PlotOptions,
-) -> Result<Vec<PathBuf>, PlotError> {
+pub fn write_run(folder: &Path, run: Run<'_>, options: &PlotOptions) -> Result<Vec<PathBuf>, PlotError> {
     [(LATENCY, Metric::COMPLETION), (THROUGHPUT, Metric::GOODPUT)]
         .into_iter()
         .map(|(name, metric)| {
             let path = folder.join(format!("{name}.{}", options.format));
-            let svg = heatmap(manifest, cells, records, &PlotOptions { metric, ..options.clone() })?;
+            let svg = heatmap(run, &PlotOptions { metric, ..options.clone() })?;
             write(&path, svg, options.format)?;
             Ok(path)
         })

@@ -9,12 +9,14 @@ use super::map;
 use super::metric::{Direction, Metric, Stat};
 use super::options::PlotOptions;
 use super::repeats::{CellFigure, by_cell, unit};
+use super::run::Run;
 use super::scale::Scale;
 use super::sheet::{Legend, Sheet};
 use super::space::Space;
 use super::text::clean;
 use super::tile::{Figure, Tile, word};
 use super::unit::Unit;
+use super::why;
 use crate::measurement::Outcome;
 use crate::record::{Manifest, Record};
 use crate::stats::CellSummary;
@@ -31,20 +33,14 @@ pub fn has_figures(records: &[Record], metric: Metric) -> bool {
 /// Draws a run as an SVG: a map of the two chosen axes with a small one for each value of the others, or a line where one
 /// axis varies only.
 ///
-/// `cells` are the summaries of `records`, as [`crate::stats::summarise`] makes them.
-///
 /// # Errors
 /// If there are no cells, or the options name an axis that the run does not have.
-pub fn heatmap(
-    manifest: &Manifest,
-    cells: &[CellSummary],
-    records: &[Record],
-    options: &PlotOptions,
-) -> Result<String, PlotError> {
+pub fn heatmap(run: Run<'_>, options: &PlotOptions) -> Result<String, PlotError> {
+    let Run { manifest, cells, records, .. } = run;
     if cells.is_empty() {
         return Err(PlotError::Empty);
     }
-    let space = Space::of(cells);
+    let space = Space::of(manifest, cells);
     let choice = space.choose(options)?;
     let grid = Grid::new(&space, &choice);
     let unit = unit(options.metric, options.stat);
@@ -53,11 +49,12 @@ pub fn heatmap(
     let scale = Scale::of(figures.iter().flatten().map(|figure| figure.value));
     let of = statistic(options.stat, cells);
     let metric = options.metric.title();
+    let (why, marks) = why::of(run, options.metric, options.stat);
     let mut sheet = Sheet {
         title: title(manifest, options, metric),
         facts: facts::all(manifest, cells, &space),
         legend: Legend::Words(nothing(options.metric, cells)),
-        marks: Vec::new(),
+        marks,
         notes: reasons(cells),
     };
     let is_line = grid.is_line();
@@ -75,7 +72,7 @@ pub fn heatmap(
     if is_line {
         // Not from zero where the scale is logarithmic, and so said by its ticks.
         let scale = Scale::of(line::ends(&figures)).map(Scale::widened);
-        let lines = Lines { grid: &grid, cells, figures: &figures, scale, unit, name: metric };
+        let lines = Lines { grid: &grid, cells, figures: &figures, why: &why, scale, unit, name: metric };
         return line::draw(&lines, sheet, options.theme);
     }
     let tiles = cells.iter().zip(&figures).map(|(cell, figure)| match figure.as_ref().zip(scale) {
@@ -84,7 +81,7 @@ pub fn heatmap(
         }
         None => Tile::without_figure(cell),
     });
-    map::draw(&grid, cells, tiles.collect(), sheet, Map::Figures, options.theme)
+    map::draw(&grid, (cells, &why), tiles.collect(), sheet, Map::Figures, options.theme)
 }
 
 /// The title that was asked for, or one of sweep and metric.

@@ -11,8 +11,9 @@ use super::repeats::CellFigure;
 use super::scale::Scale;
 use super::sheet::{Mark, Sheet, line_colour};
 use super::text::width;
-use super::tile::{self, Tile};
+use super::tile::{self, Side, Tile};
 use super::unit::Unit;
+use super::why::Why;
 use crate::stats::CellSummary;
 
 /// What is drawn.
@@ -20,6 +21,7 @@ pub(super) struct Lines<'a> {
     pub(super) grid: &'a Grid<'a>,
     pub(super) cells: &'a [CellSummary],
     pub(super) figures: &'a [Option<CellFigure>],
+    pub(super) why: &'a [Why],
     /// Reaches beyond the range of every figure. `None` where there are none.
     pub(super) scale: Option<Scale>,
     pub(super) unit: Unit,
@@ -34,7 +36,7 @@ pub(super) fn ends(figures: &[Option<CellFigure>]) -> impl Iterator<Item = f64> 
 
 /// Draws them.
 pub(super) fn draw(lines: &Lines<'_>, mut sheet: Sheet, theme: Theme) -> Result<String, PlotError> {
-    let Lines { grid, cells, figures, scale, unit, name } = *lines;
+    let Lines { grid, cells, figures, why, scale, unit, name } = *lines;
     let (x, _) = super::map::axis_labels(grid, cells, grid.x, |place| place);
     for (cell, figure) in cells.iter().zip(figures) {
         let tile = if figure.is_some() { None } else { Some(Tile::without_figure(cell)) };
@@ -42,7 +44,9 @@ pub(super) fn draw(lines: &Lines<'_>, mut sheet: Sheet, theme: Theme) -> Result<
             tile.marks(&mut sheet.marks);
         }
     }
-    sheet.marks.retain(|mark| matches!(mark, Mark::Missing(_) | Mark::Without));
+    if why.iter().any(|why| !why.knees.is_empty()) {
+        sheet.marks.push(Mark::Knee);
+    }
     let ticks = scale.map_or_else(Vec::new, |scale| scale.ticks(unit, 6));
     let left = px(ticks.iter().map(|(_, label)| width(label, SIZE)).fold(0.0, f64::max)).max(30);
     let layout = Layout::new(grid, layout::LINE, &x, left);
@@ -109,8 +113,8 @@ fn draw_panel(
                 canvas,
                 Area { x: origin.0 + w * count(place) + 2, y: origin.1, w: w - 4, h },
                 &Tile::Missing(outcome),
-                super::colour::Map::Figures,
-                None,
+                (super::colour::Map::Figures, None),
+                "",
             );
         }
     }
@@ -151,6 +155,19 @@ fn draw_panel(
             let ground = canvas.palette.ground;
             canvas.shade(Area { x: x - half, y: text_at.1 - 7, w: 2 * half, h: 14 }, ground, 0.8);
             canvas.text(text_at, &lettered(figure), Type::new(SIZE, text).middle());
+        }
+    }
+    for (place, why) in
+        panel.cells.iter().enumerate().filter_map(|(place, cell)| Some((place, lines.why.get((*cell)?)?)))
+    {
+        let column = Area { x: origin.0 + w * count(place), y: origin.1, w, h };
+        if !why.knees.is_empty() {
+            let middle = Area { x: centre(place), w: w / 2, ..column };
+            tile::bracket(canvas, middle, muted, Side::Left);
+        }
+        if w >= 14 {
+            let label = Area { y: origin.1 + 2, h: 14, ..column };
+            tile::letters(canvas, label, &why.letters, text);
         }
     }
     canvas.line((origin.0, origin.1 + h), (origin.0 + wide, origin.1 + h), muted, 1);

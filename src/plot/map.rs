@@ -9,15 +9,16 @@ use super::grid::Grid;
 use super::labels::{self, Label};
 use super::layout::{self, Layout};
 use super::options::Theme;
-use super::sheet::Sheet;
+use super::sheet::{Mark, Sheet};
 use super::space::Dimension;
-use super::tile::{self, Tile};
+use super::tile::{self, Side, Tile};
+use super::why::Why;
 use crate::stats::CellSummary;
 
 /// Draws the map of those tiles, one for each cell.
 pub(super) fn draw(
     grid: &Grid<'_>,
-    cells: &[CellSummary],
+    (cells, why): (&[CellSummary], &[Why]),
     mut tiles: Vec<Tile>,
     mut sheet: Sheet,
     map: Map,
@@ -51,6 +52,11 @@ pub(super) fn draw(
         sheet.notes.insert(0, format!("{what} ({})", verdicts.join(", ")));
     }
 
+    let named = |axis: Option<&Dimension>, knee: &String| axis.is_some_and(|axis| axis.is(knee));
+    if why.iter().flat_map(|why| &why.knees).any(|knee| named(grid.x, knee) || named(grid.y, knee)) {
+        sheet.marks.push(Mark::Knee);
+    }
+
     let layout = Layout::new(grid, layout::MAP, &x, labels::beside(&y));
     let laid = sheet.lay(layout.width);
     let top = laid.head();
@@ -67,7 +73,15 @@ pub(super) fn draw(
                 let (column, row) = (count(place % grid.across()), count(grid.up() - 1 - place / grid.across()));
                 let area = Area { x: origin.0 + column * w, y: origin.1 + row * h, w: w - gap, h: h - gap };
                 let tile = cell.and_then(|cell| tiles.get(cell)).unwrap_or(&Tile::Absent);
-                tile::draw(canvas, area, tile, map, lettering);
+                let why = cell.and_then(|cell| why.get(cell));
+                tile::draw(canvas, area, tile, (map, lettering), why.map_or("", |why| &why.letters));
+                for knee in why.iter().flat_map(|why| &why.knees) {
+                    if named(grid.x, knee) {
+                        tile::knee(canvas, area, tile, map, Side::Left);
+                    } else if named(grid.y, knee) {
+                        tile::knee(canvas, area, tile, map, Side::Bottom);
+                    }
+                }
             }
             if layout.is_first(index) {
                 axes::beside(canvas, &layout, &y, grid.y, origin);

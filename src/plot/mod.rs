@@ -1,6 +1,6 @@
 //! Pictures of a run: maps of cells, lines, ratios of two runs, distributions, buffers over time. Each is an SVG that names no font and is the
-//! same bytes for the same run, and can be turned into a PNG. Imports `stats`, `record`, `settings`, `measurement` and
-//! `units`.
+//! same bytes for the same run, and can be turned into a PNG. Imports `explain`, `stats`, `record`, `settings`,
+//! `measurement` and `units`.
 
 mod axes;
 mod canvas;
@@ -22,6 +22,7 @@ mod over_time;
 mod png;
 mod ratio;
 pub(crate) mod repeats;
+mod run;
 pub(crate) mod scale;
 mod sheet;
 pub(crate) mod space;
@@ -29,6 +30,7 @@ pub(crate) mod text;
 pub(crate) mod tile;
 pub(crate) mod tracks;
 mod unit;
+pub(crate) mod why;
 
 pub use ecdf::{Sample, distribution};
 pub use error::PlotError;
@@ -38,6 +40,7 @@ pub use metric::{Direction, Metric, Stat};
 pub use options::{Format, PlotOptions, Theme};
 pub use over_time::over_time;
 pub use png::png;
-pub use ratio::{Run, ratio};
+pub use ratio::ratio;
+pub use run::Run;
 pub use unit::Unit;
 pub(crate) use unit::whole;

@@ -53,7 +53,7 @@ pub fn over_time(
     if cells.is_empty() {
         return Err(PlotError::Empty);
     }
-    let space = Space::of(cells);
+    let space = Space::of(manifest, cells);
     let repeats = by_cell(cells, records);
     let drawn = |cell: usize| {
         let tracks = tracks::of(manifest, cells.get(cell)?, repeats.get(cell)?)?;

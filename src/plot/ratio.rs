@@ -12,26 +12,15 @@ use super::map;
 use super::metric::{Direction, Stat};
 use super::options::PlotOptions;
 use super::repeats::{CellFigure, by_cell};
+use super::run::Run;
 use super::scale::Scale;
 use super::sheet::{Legend, Sheet};
 use super::space::{Space, kernel_name};
 use super::text::clean;
 use super::tile::{Figure, Tile};
 use super::unit::Unit;
-use crate::record::{Manifest, Record};
 use crate::settings::Clock;
 use crate::stats::CellSummary;
-
-/// A run, as pictures need it.
-#[derive(Clone, Copy, Debug)]
-pub struct Run<'a> {
-    /// Where it comes from.
-    pub manifest: &'a Manifest,
-    /// The summaries of its records.
-    pub cells: &'a [CellSummary],
-    /// Its records.
-    pub records: &'a [Record],
-}
 
 /// What tells a cell from the others of its run. Two runs of one kernel each are compared across kernels.
 type Key = (String, Option<String>, Option<Clock>);
@@ -70,7 +59,7 @@ pub fn ratio(first: Run<'_>, second: Run<'_>, options: &PlotOptions) -> Result<S
         keys(second.cells, kernels, clocks).map(|key| before.get(&key).copied()).collect();
     if matched.iter().all(Option::is_none) {
         let axes = |run: Run<'_>| {
-            Space::of(run.cells).dimensions.iter().map(|d| d.name.clone()).collect::<Vec<_>>().join(", ")
+            Space::of(run.manifest, run.cells).dimensions.iter().map(|d| d.name.clone()).collect::<Vec<_>>().join(", ")
         };
         return Err(PlotError::NothingInCommon(axes(first), axes(second)));
     }
@@ -87,7 +76,7 @@ pub fn ratio(first: Run<'_>, second: Run<'_>, options: &PlotOptions) -> Result<S
     let worse_down = options.metric.direction() == Direction::WorseDown;
     // Orange is worse, whichever way that is.
     let place = |ratio: f64| if worse_down { 1.0 - scale.place(ratio) } else { scale.place(ratio) };
-    let space = Space::of(second.cells);
+    let space = Space::of(second.manifest, second.cells);
     let choice = space.choose(options)?;
     let grid = Grid::new(&space, &choice);
     let metric = options.metric.title();
@@ -115,8 +104,15 @@ pub fn ratio(first: Run<'_>, second: Run<'_>, options: &PlotOptions) -> Result<S
         };
         let scale = Some(Scale::of_ratios(line::ends(&figures)).widened());
         let name = format!("{metric}, second over first");
-        let lines =
-            Lines { grid: &grid, cells: second.cells, figures: &figures, scale, unit: Unit::Ratio, name: &name };
+        let lines = Lines {
+            grid: &grid,
+            cells: second.cells,
+            figures: &figures,
+            why: &[],
+            scale,
+            unit: Unit::Ratio,
+            name: &name,
+        };
         return line::draw(&lines, sheet, options.theme);
     }
     let tiles =
@@ -149,7 +145,7 @@ pub fn ratio(first: Run<'_>, second: Run<'_>, options: &PlotOptions) -> Result<S
         marks: Vec::new(),
         notes: vec!["Marks are those of the second run.".to_owned()],
     };
-    map::draw(&grid, second.cells, tiles.collect(), sheet, Map::Ratios, options.theme)
+    map::draw(&grid, (second.cells, &[]), tiles.collect(), sheet, Map::Ratios, options.theme)
 }
 
 /// The ratio of two figures, with the widest range that their repeats allow. `None` where it is not a positive number.

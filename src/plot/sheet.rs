@@ -4,7 +4,7 @@ use super::canvas::{Area, Canvas, Type, count, px};
 use super::colour::{Map, Rgb};
 use super::scale::Scale;
 use super::text::{bold_width, fit, lines, width, wrap};
-use super::tile;
+use super::tile::{self, Side};
 use super::unit::Unit;
 use crate::measurement::Outcome;
 
@@ -18,7 +18,10 @@ const BAR: Area = Area { x: MARGIN, y: 0, w: 380, h: 14 };
 
 /// A mark in cells that the legend explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Mark {
+pub(crate) enum Mark {
+    /// A finding, by its letter and its name.
+    Finding(char, &'static str),
+    Knee,
     Given,
     Spread,
     Partly,
@@ -28,8 +31,20 @@ pub(super) enum Mark {
 }
 
 impl Mark {
+    /// The letter of a finding and what it is called.
+    pub(crate) fn finding(self) -> Option<(char, String)> {
+        match self {
+            Self::Finding(letter, _) => Some((letter, self.words())),
+            _ => None,
+        }
+    }
+
     fn words(self) -> String {
         match self {
+            Self::Finding(_, name) => name.replace('-', " "),
+            Self::Knee => {
+                "from here on more does not help: within 5 % of the best, or within the repeats' range".to_owned()
+            }
             Self::Given => "the kernel gave another size than asked".to_owned(),
             Self::Spread => format!("repeats range over more than {:.0} % of their median", tile::WIDE * 100.0),
             Self::Partly => "not all repeats were measured".to_owned(),
@@ -236,9 +251,13 @@ fn swatch(canvas: &mut Canvas<'_>, area: Area, mark: Mark) {
     match mark {
         Mark::Missing(outcome) => return tile::hatch(canvas, area, outcome),
         Mark::Without => return canvas.rect(area, ground),
-        Mark::Given | Mark::Spread | Mark::Partly | Mark::Absent => canvas.frame(area, rule),
+        Mark::Finding(..) | Mark::Knee | Mark::Given | Mark::Spread | Mark::Partly | Mark::Absent => {
+            canvas.frame(area, rule);
+        }
     }
     match mark {
+        Mark::Finding(letter, _) => tile::letters(canvas, area, letter.encode_utf8(&mut [0; 4]), text),
+        Mark::Knee => tile::bracket(canvas, area, text, Side::Left),
         Mark::Given => tile::wedge(canvas, area, text),
         Mark::Spread => tile::beam(canvas, area, text),
         Mark::Partly => tile::corner(canvas, area, text),

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use super::error::PlotError;
 use super::options::PlotOptions;
 use super::text::clean;
+use crate::record::Manifest;
 use crate::settings::{Clock, Value, find};
 use crate::stats::CellSummary;
 
@@ -16,11 +17,13 @@ pub(crate) const KERNEL: &str = "kernel";
 pub(crate) const CLOCK: &str = "clock";
 const KERNEL_IMAGE: &str = "kernel.image";
 const KERNEL_CLOCK: &str = "kernel.clock";
+/// Between the names, and between the values, of axes that move together.
+const TOGETHER: &str = ", ";
 
 /// One thing that varies, or that could have.
 #[derive(Clone, Debug)]
 pub(crate) struct Dimension {
-    /// The axis's name, or `kernel` or `clock`.
+    /// The axis's name, or `kernel` or `clock`; of axes that move together, all names.
     pub(crate) name: String,
     /// What it sets, in a line. Empty for what is not a key.
     pub(crate) about: &'static str,
@@ -31,6 +34,11 @@ pub(crate) struct Dimension {
 }
 
 impl Dimension {
+    /// Whether it is the axis of that name, or one of several that move together.
+    pub(crate) fn is(&self, name: &str) -> bool {
+        self.name == name || self.name.split(TOGETHER).any(|one| one == name)
+    }
+
     fn varies(&self) -> bool {
         self.values.len() > 1
     }
@@ -67,6 +75,8 @@ pub(crate) struct Choice {
 enum Key {
     Missing,
     Axis(Value),
+    /// Of axes that move together.
+    Together(Vec<Key>),
     Release(Vec<Part>),
     Clock(Clock),
 }
@@ -99,9 +109,10 @@ impl Key {
     fn rank(&self) -> u8 {
         match self {
             Self::Axis(_) => 0,
-            Self::Release(_) => 1,
-            Self::Clock(_) => 2,
-            Self::Missing => 3,
+            Self::Together(_) => 1,
+            Self::Release(_) => 2,
+            Self::Clock(_) => 3,
+            Self::Missing => 4,
         }
     }
 }
@@ -110,6 +121,7 @@ impl Ord for Key {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Axis(a), Self::Axis(b)) => a.cmp(b),
+            (Self::Together(a), Self::Together(b)) => a.cmp(b),
             (Self::Release(a), Self::Release(b)) => a.cmp(b),
             (Self::Clock(a), Self::Clock(b)) => a.cmp(b),
             _ => self.rank().cmp(&other.rank()),
@@ -143,8 +155,37 @@ pub(crate) const fn clock_name(clock: Clock) -> &'static str {
     }
 }
 
+/// The axes that the sweep moves together, by name.
+fn zips(manifest: &Manifest) -> Vec<Vec<String>> {
+    let stored = manifest.sweep.resolved.get("zip").cloned();
+    let paths: Vec<Vec<String>> = stored.and_then(|stored| serde_json::from_value(stored).ok()).unwrap_or_default();
+    let name = |path: String| find(&path).map_or(path, |key| key.name().to_owned());
+    paths.into_iter().map(|zip| zip.into_iter().map(name).collect()).collect()
+}
+
+/// The value of a cell on an axis.
+fn value(cell: &CellSummary, name: &str) -> (Key, String) {
+    match cell.axes.get(name) {
+        None => (Key::Missing, "–".to_owned()),
+        Some(value) => {
+            let shown = find(name).map_or_else(|| value.to_string(), |key| key.kind.show(value));
+            (Key::Axis(value.clone()), clean(&shown))
+        }
+    }
+}
+
+/// The values of a cell on axes that move together: one text where all are the same.
+fn values(cell: &CellSummary, names: &[String]) -> (Key, String) {
+    let (keys, mut shown): (Vec<Key>, Vec<String>) = names.iter().map(|name| value(cell, name)).unzip();
+    if shown.windows(2).all(|pair| pair[0] == pair[1]) {
+        shown.truncate(1);
+    }
+    (Key::Together(keys), shown.join(TOGETHER))
+}
+
 impl Space {
-    pub(crate) fn of(cells: &[CellSummary]) -> Self {
+    /// What varies in those cells of a run. Axes that its sweep moves together are one dimension.
+    pub(crate) fn of(manifest: &Manifest, cells: &[CellSummary]) -> Self {
         let mut names: Vec<&str> = Vec::new();
         for (name, _) in cells.iter().flat_map(|cell| &cell.axes.0) {
             // The kernel and the clock that there were say more than those that were asked for.
@@ -152,17 +193,21 @@ impl Space {
                 names.push(name);
             }
         }
+        let zips: Vec<Vec<String>> =
+            zips(manifest).into_iter().filter(|zip| zip.iter().all(|name| names.contains(&name.as_str()))).collect();
         let mut space = Self { dimensions: Vec::new(), places: vec![Vec::new(); cells.len()] };
         for name in names {
-            let key = find(name);
-            let values = cells.iter().map(|cell| match cell.axes.get(name) {
-                None => (Key::Missing, "–".to_owned()),
-                Some(value) => {
-                    let shown = key.map_or_else(|| value.to_string(), |key| key.kind.show(value));
-                    (Key::Axis(value.clone()), clean(&shown))
+            match zips.iter().find(|zip| zip.iter().any(|other| other == name)) {
+                Some(zip) if zip.first().is_some_and(|first| first == name) => {
+                    let name = clean(&zip.join(TOGETHER));
+                    space.add(name, "they move together", cells.iter().map(|cell| values(cell, zip)));
                 }
-            });
-            space.add(clean(name), key.map_or("", |key| key.about), values);
+                Some(_) => {}
+                None => {
+                    let about = find(name).map_or("", |key| key.about);
+                    space.add(clean(name), about, cells.iter().map(|cell| value(cell, name)));
+                }
+            }
         }
         space.add(
             KERNEL.to_owned(),
@@ -184,7 +229,11 @@ impl Space {
         for (place, (key, _)) in self.places.iter_mut().zip(&values) {
             place.push(indexes.get(key).copied().unwrap_or(0));
         }
-        let numbers = ordered.keys().any(|key| matches!(key, Key::Axis(Value::Int(_))));
+        let number = |key: &Key| matches!(key, Key::Axis(Value::Int(_)));
+        let numbers = ordered.iter().any(|(key, shown)| match key {
+            Key::Together(keys) => keys.iter().any(number) && !shown.contains(TOGETHER),
+            key => number(key),
+        });
         let values = ordered.into_values().cloned().collect();
         self.dimensions.push(Dimension { name, about, values, numbers });
     }
@@ -197,7 +246,7 @@ impl Space {
             KERNEL_CLOCK => CLOCK,
             name => name,
         };
-        self.dimensions.iter().position(|dimension| dimension.name == name).ok_or_else(|| {
+        self.dimensions.iter().position(|dimension| dimension.is(name)).ok_or_else(|| {
             let known: Vec<_> = self.dimensions.iter().map(|dimension| dimension.name.as_str()).collect();
             PlotError::unknown("axis", typed, &known)
         })
@@ -256,6 +305,7 @@ impl Space {
 
 /// Where two axes have equally many values: socket options before the workload, and that before the rest.
 fn section(name: &str) -> usize {
+    let name = name.split(TOGETHER).next().unwrap_or(name);
     let path = find(name).map_or(name, |key| key.path);
     ["socket.", "workload."].iter().position(|section| path.starts_with(section)).unwrap_or(2)
 }

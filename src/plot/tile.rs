@@ -5,7 +5,7 @@ use super::colour::{Map, Rgb};
 use super::given::{self, Given};
 use super::repeats::CellFigure;
 use super::sheet::Mark;
-use super::text::{fit, width};
+use super::text::{bold_width, fit, width};
 use crate::measurement::Outcome;
 use crate::stats::CellSummary;
 
@@ -127,13 +127,30 @@ pub(super) fn lettering(tiles: &[Tile], (w, h): (i32, i32)) -> Option<(usize, f6
     })
 }
 
-/// Draws a cell.
-pub(super) fn draw(canvas: &mut Canvas<'_>, area: Area, tile: &Tile, map: Map, lettering: Option<(usize, f64)>) {
+/// Which edge of a cell is marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// The axis goes to the right.
+    Left,
+    /// The axis goes upwards.
+    Bottom,
+}
+
+/// Draws a cell, with the letters of its findings.
+pub(super) fn draw(
+    canvas: &mut Canvas<'_>,
+    area: Area,
+    tile: &Tile,
+    (map, lettering): (Map, Option<(usize, f64)>),
+    found: &str,
+) {
     match tile {
-        Tile::Figure(figure) => draw_figure(canvas, area, figure, map, lettering),
+        Tile::Figure(figure) => draw_figure(canvas, area, figure, (map, lettering), found),
         Tile::Missing(outcome) => {
             hatch(canvas, area, *outcome);
             label(canvas, area, word(*outcome));
+            let text = canvas.palette.text;
+            letters(canvas, area, found, text);
         }
         Tile::Without => {
             let ground = canvas.palette.hatch_ground;
@@ -149,12 +166,19 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, area: Area, tile: &Tile, map: Map, l
     }
 }
 
-fn draw_figure(canvas: &mut Canvas<'_>, area: Area, figure: &Figure, map: Map, lettering: Option<(usize, f64)>) {
+fn draw_figure(
+    canvas: &mut Canvas<'_>,
+    area: Area,
+    figure: &Figure,
+    (map, lettering): (Map, Option<(usize, f64)>),
+    found: &str,
+) {
     let colour = map.at(figure.place);
     let ink = colour.ink();
     canvas.rect(area, colour);
     let (x, y) = area.middle();
-    let room = f64::from(area.w) - 8.0;
+    // Letters in the corner beneath have the same distance on the other side, for the text is in the middle.
+    let room = f64::from(area.w) - 8.0 - 2.0 * bold_width(found, SMALL);
     // One line has room beneath the figure: what is most likely to mislead comes first.
     let given = figure.given.first().map(|given| match figure.given.len() {
         1 => given.in_a_cell(),
@@ -173,6 +197,7 @@ fn draw_figure(canvas: &mut Canvas<'_>, area: Area, figure: &Figure, map: Map, l
     if let Some(text) = below {
         canvas.text((x, y + 10), &text, Type::new(SMALL, ink).middle());
     }
+    letters(canvas, area, found, ink);
     if figure.partly.is_some() {
         corner(canvas, area, ink);
     }
@@ -244,6 +269,41 @@ pub(super) fn beam(canvas: &mut Canvas<'_>, area: Area, ink: Rgb) {
     canvas.line((x, bottom - 8), (x, bottom), ink, 1);
     canvas.line((x - 2, bottom - 8), (x + 3, bottom - 8), ink, 1);
     canvas.line((x - 2, bottom), (x + 3, bottom), ink, 1);
+}
+
+/// What was found, by letters in the lower left corner; a dot where these have no room.
+pub(super) fn letters(canvas: &mut Canvas<'_>, area: Area, letters: &str, ink: Rgb) {
+    if letters.is_empty() {
+        return;
+    }
+    if area.h < 14 || bold_width(letters, SMALL) + 4.0 > f64::from(area.w) {
+        canvas.rect(Area { x: area.x + 1, y: area.y + area.h - 3, w: 2, h: 2 }, ink);
+        return;
+    }
+    canvas.text((area.x + 4, area.y + area.h - 8), letters, Type::new(SMALL, ink).bold());
+}
+
+/// From this cell on, more does not help: its edge, and which way that is.
+pub(super) fn knee(canvas: &mut Canvas<'_>, area: Area, tile: &Tile, map: Map, side: Side) {
+    let ink = tile.figure().map_or(canvas.palette.text, |figure| map.at(figure.place).ink());
+    bracket(canvas, area, ink, side);
+}
+
+/// An edge with an arrow away from it.
+pub(super) fn bracket(canvas: &mut Canvas<'_>, area: Area, ink: Rgb, side: Side) {
+    let (x, y) = area.middle();
+    let bottom = area.y + area.h;
+    let room = (area.w.min(area.h) / 4).clamp(0, 4);
+    match side {
+        Side::Left => {
+            canvas.rect(Area { w: 2.min(area.w), ..area }, ink);
+            canvas.polygon(&[(area.x + 2, y - room), (area.x + 2 + room, y), (area.x + 2, y + room)], ink, 1.0);
+        }
+        Side::Bottom => {
+            canvas.rect(Area { y: bottom - 2.min(area.h), h: 2.min(area.h), ..area }, ink);
+            canvas.polygon(&[(x - room, bottom - 2), (x, bottom - 2 - room), (x + room, bottom - 2)], ink, 1.0);
+        }
+    }
 }
 
 /// A buffer is not what was asked: a wedge in the upper left corner.

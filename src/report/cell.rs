@@ -4,11 +4,14 @@ use comfy_table::Cell;
 
 use super::table::{figure, plain_table};
 use super::why;
-use super::words::{MISSING, both, buffer, clock, kernel, or_dash, outcome, percent, rate, size, span};
+use super::words::{MISSING, both, buffer, clock, kernel, number, or_dash, outcome, percent, rate, size, span};
 use crate::explain::CellFindings;
-use crate::measurement::{Association, End, Measurement, OptionReading, Reading, Switch, Watched, Zerocopy};
+use crate::measurement::{
+    Association, End, Measurement, OptionReading, ProgramFacts, Reading, Switch, Watched, Zerocopy,
+};
 use crate::record::Record;
-use crate::stats::{BufferSummary, CellSummary, Figures};
+use crate::stats::{BufferSummary, CellSummary, Figures, MetricSummary};
+use crate::units::command_line;
 
 /// A cell as [`crate::stats::select`] finds its repeats, for a terminal of that width in columns, or as wide as it gets
 /// where that is `None`.
@@ -59,6 +62,11 @@ pub fn show_cell(summary: &CellSummary, repeats: &[&Record], found: &CellFinding
             lines.extend(notes.into_iter().map(|note| format!("{label}: {note}")));
         }
     }
+    for metric in &summary.metrics {
+        let [min, median, max] = [metric.min, metric.median, metric.max].map(|value| number(value, &metric.unit));
+        let MetricSummary { name, better, count, .. } = metric;
+        lines.push(format!("{name}: median {median}, {min} to {max}, of {count} ({better} is better)"));
+    }
     for (label, client, server) in [
         ("receive buffer", &summary.client.rcvbuf, &summary.server.rcvbuf),
         ("send buffer", &summary.client.sndbuf, &summary.server.sndbuf),
@@ -68,6 +76,7 @@ pub fn show_cell(summary: &CellSummary, repeats: &[&Record], found: &CellFinding
     if let Some(record) = repeats.first() {
         for (name, end) in [("client", &record.measurement.client), ("server", &record.measurement.server)] {
             lines.extend(extras(name, end));
+            lines.extend(end.program.iter().map(|program| ran(name, program)));
         }
     }
     if let Some(lost) = summary.lost_chunks {
@@ -81,6 +90,24 @@ pub fn show_cell(summary: &CellSummary, repeats: &[&Record], found: &CellFinding
         lines.push(counters);
     }
     lines.join("\n")
+}
+
+/// How the program of one end of the first repeat was started, and how it ended.
+fn ran(name: &str, program: &ProgramFacts) -> String {
+    let ProgramFacts { command, ready_ns, exit_code, signal, stdout, stderr, .. } = program;
+    let ready = ready_ns.map(|ns| format!(", ready after {}", span(Some(ns)))).unwrap_or_default();
+    let ended = match (exit_code, signal) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("ended by signal {signal}"),
+        (None, None) => "not known how it ended".to_owned(),
+    };
+    let printed = [stdout, stderr].map(|output| size(Some(output.bytes)));
+    format!(
+        "{name} program: {}{ready}, {ended}, printed {} and {} of errors (--json has them)",
+        command_line(command),
+        printed[0],
+        printed[1]
+    )
 }
 
 /// Options of one end of the first repeat, and what its protocol knew of the connection.

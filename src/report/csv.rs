@@ -5,7 +5,7 @@ use std::path::Path;
 use super::words::distinct;
 use crate::measurement::Buffer;
 use crate::record::{StoreError, write_atomically};
-use crate::stats::{CellSummary, Figures};
+use crate::stats::{CellSummary, Figures, MetricSummary};
 
 /// Name of the file in the folder of a run.
 pub const SUMMARY: &str = "summary.csv";
@@ -47,6 +47,7 @@ pub fn write_csv(path: &Path, cells: &[CellSummary]) -> Result<(), StoreError> {
 /// The text of the file.
 fn csv(cells: &[CellSummary]) -> Result<Vec<u8>, csv::Error> {
     let axes = distinct(cells.iter().flat_map(|cell| cell.axes.0.iter().map(|(name, _)| name.clone())));
+    let metrics = distinct(cells.iter().flat_map(|cell| cell.metrics.iter().map(|metric| metric.name.clone())));
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
     let buffers = ["client", "server"].iter().flat_map(|end| {
         ["rcvbuf", "sndbuf"].into_iter().flat_map(move |buffer| {
@@ -58,6 +59,11 @@ fn csv(cells: &[CellSummary]) -> Result<Vec<u8>, csv::Error> {
     let header = std::iter::once("cell".to_owned())
         .chain(axes.iter().cloned())
         .chain(FIGURES.map(str::to_owned))
+        .chain(
+            metrics
+                .iter()
+                .flat_map(|name| ["median", "min", "max", "unit"].map(|part| format!("metric_{name}_{part}"))),
+        )
         .chain(buffers)
         .chain(["reason".to_owned()]);
     writer.write_record(header)?;
@@ -68,6 +74,7 @@ fn csv(cells: &[CellSummary]) -> Result<Vec<u8>, csv::Error> {
         let line = std::iter::once(cell.cell.clone())
             .chain(values)
             .chain(figures(cell))
+            .chain(metrics.iter().flat_map(|name| metric(cell, name)))
             .chain(buffers.flat_map(|summary| sizes(&summary.buffer)))
             .chain([reason(cell)]);
         writer.write_record(line)?;
@@ -101,6 +108,14 @@ fn figures(cell: &CellSummary) -> [String; FIGURES.len()] {
         each(cell.goodput_bps, |figures| figures.max),
         each(cell.lost_chunks, |figures| figures.median),
     ]
+}
+
+/// One metric's fields.
+fn metric(cell: &CellSummary, name: &str) -> [String; 4] {
+    let found = cell.metrics.iter().find(|metric| metric.name == name);
+    let each = |pick: fn(&MetricSummary) -> Option<f64>| or_empty(found.and_then(pick));
+    let unit = or_empty(found.map(|metric| metric.unit.as_str()));
+    [each(|metric| metric.median), each(|metric| metric.min), each(|metric| metric.max), unit]
 }
 
 /// One buffer's fields.

@@ -12,8 +12,8 @@ use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 
-use crate::plot::{Metric, PlotOptions, facts, heatmap, text};
-use crate::record::{Manifest, Record};
+use crate::plot::{Metric, PlotOptions, Run, facts, heatmap, text};
+use crate::record::Manifest;
 use crate::stats::CellSummary;
 
 /// Name of the file in the folder of a run.
@@ -33,8 +33,9 @@ const MAX_STATIC: usize = 2000;
 /// Longest sweep file that is shown.
 const MAX_SOURCE: usize = 100_000;
 
-/// The page of a run. `cells` are the summaries of `records`.
-pub fn page(manifest: &Manifest, cells: &[CellSummary], records: &[Record]) -> String {
+/// The page of a run.
+pub fn page(run: Run<'_>) -> String {
+    let Run { manifest, cells, .. } = run;
     let name = text::clean(&manifest.sweep.name);
     let script = format!("(() => {{\n'use strict';\n{}\n}})();", SCRIPT.concat());
     let policy = format!(
@@ -71,11 +72,11 @@ pub fn page(manifest: &Manifest, cells: &[CellSummary], records: &[Record]) -> S
                     } @else {
                         (map_section())
                         (table_section())
-                        (without_script(manifest, cells, records))
+                        (without_script(run))
                     }
                     (provenance(manifest))
                 }
-                script type="application/json" #data { (PreEscaped(data::json(manifest, cells, records))) }
+                script type="application/json" #data { (PreEscaped(data::json(run))) }
                 script { (PreEscaped(script)) }
             }
         }
@@ -161,13 +162,13 @@ fn table_section() -> Markup {
 }
 
 /// The two pictures of the run, where no script runs.
-fn without_script(manifest: &Manifest, cells: &[CellSummary], records: &[Record]) -> Markup {
+fn without_script(run: Run<'_>) -> Markup {
     html! {
         noscript {
             p { "This page draws its map with a script, which this browser does not run." }
-            @if cells.len() <= MAX_STATIC {
+            @if run.cells.len() <= MAX_STATIC {
                 @for metric in [Metric::COMPLETION, Metric::GOODPUT] {
-                    @if let Ok(svg) = heatmap(manifest, cells, records, &PlotOptions::of(metric)) {
+                    @if let Ok(svg) = heatmap(run, &PlotOptions::of(metric)) {
                         div .scroll { (PreEscaped(svg)) }
                     }
                 }
@@ -228,9 +229,17 @@ fn pairs(title: &str, pairs: &std::collections::BTreeMap<String, String>) -> Mar
 #[cfg(test)]
 mod tests {
     use super::{over_time, page};
+    use crate::explain::explain_run;
     use crate::measurement::{Evidence, Samples};
-    use crate::record::{example, example_manifest};
+    use crate::plot::Run;
+    use crate::record::{Manifest, Record, example, example_manifest};
     use crate::stats::summarise;
+
+    fn of(manifest: &Manifest, records: &[Record]) -> String {
+        let cells = summarise(records);
+        let explained = explain_run(manifest, &cells, records);
+        page(Run { manifest, cells: &cells, records, explained: &explained })
+    }
 
     #[test]
     fn texts_are_escaped_and_data_cannot_leave_its_block() {
@@ -240,7 +249,7 @@ mod tests {
         record.axes.0[0].0 = "</script><script>alert(1)".to_owned();
         record.kernel.release = Some("<!--<script>".to_owned());
         let records = [record];
-        let page = page(&manifest, &summarise(&records), &records);
+        let page = of(&manifest, &records);
         assert_eq!(page.matches("<script").count(), 2, "the data and the script");
         assert_eq!(page.matches("</script>").count(), 2);
         assert!(!page.contains("<img") && !page.contains("<!--"));
@@ -248,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_run_without_repeats_has_a_page() {
-        assert!(page(&example_manifest("empty"), &[], &[]).contains("No repeat has been run yet."));
+        assert!(of(&example_manifest("empty"), &[]).contains("No repeat has been run yet."));
     }
 
     #[test]
@@ -262,7 +271,7 @@ mod tests {
         };
         for (cells, charts) in [(2, 2), (over_time::MOST_CELLS + 1, 0)] {
             let records: Vec<_> = (0..cells).map(sampled).collect();
-            let page = page(&example_manifest("plain"), &summarise(&records), &records);
+            let page = of(&example_manifest("plain"), &records);
             assert_eq!(page.matches("\"s\":{\"repeat\":0").count(), charts);
             assert!(page.contains(if charts > 0 { "\"by_hand\":false" } else { "\"by_hand\":true" }));
         }
@@ -278,7 +287,7 @@ mod tests {
             record
         };
         let records = [stalled("a"), stalled("b")];
-        let page = page(&example_manifest("plain"), &summarise(&records), &records);
+        let page = of(&example_manifest("plain"), &records);
         assert_eq!(page.matches("5 retransmission timers (T3-rtx) ran out").count(), 1);
         assert_eq!(page.matches("\"f\":[0").count(), 2);
     }
@@ -286,7 +295,7 @@ mod tests {
     #[test]
     fn nothing_is_loaded_from_elsewhere() {
         let records = [example("a", 0, 1_000_000)];
-        let page = page(&example_manifest("plain"), &summarise(&records), &records);
+        let page = of(&example_manifest("plain"), &records);
         // Hatches are patterns of the page itself.
         let page = page.replace("url(#", "");
         for word in ["src=", "url(", "@import", "fetch(", "innerHTML", "https:"] {

@@ -2,7 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableStyle, presets};
 
-use super::words::{MISSING, both, clock, distinct, kernel, outcome, percent, rate, span, value};
+use super::words::{MISSING, both, clock, distinct, kernel, number, outcome, percent, rate, span, value};
 use crate::explain::{CellFindings, Finding};
 use crate::settings::Value;
 use crate::stats::{CellSummary, Shape};
@@ -36,6 +36,7 @@ pub fn table(name: &str, cells: &[CellSummary], found: &[CellFindings], width: O
         // The send buffer is what decides only where it is varied; `sweep show RUN CELL` has it always.
         sndbuf: shows("sndbuf"),
         axes: varying,
+        metrics: distinct(cells.iter().flat_map(|cell| cell.metrics.iter().map(|metric| metric.name.clone()))),
         why: found.iter().any(|found| !found.findings.is_empty()),
     };
 
@@ -93,6 +94,7 @@ struct Columns {
     kernel: bool,
     clock: bool,
     sndbuf: bool,
+    metrics: Vec<String>,
     why: bool,
 }
 
@@ -102,6 +104,7 @@ impl Columns {
         header.extend(self.kernel.then(|| Cell::new("kernel")));
         header.extend(self.clock.then(|| Cell::new("clock")));
         header.extend(["completion", "spread", "goodput"].map(figure));
+        header.extend(self.metrics.iter().map(figure));
         header.push(Cell::new("receive buffer: asked → initial → final"));
         header.extend(self.sndbuf.then(|| Cell::new("send buffer")));
         header.push(Cell::new("outcome"));
@@ -131,6 +134,10 @@ impl Columns {
             cell.goodput_spread
         })));
         row.push(figure(rate(cell.goodput_bps.map(|figures| figures.median))));
+        row.extend(self.metrics.iter().map(|name| {
+            let found = cell.metrics.iter().find(|metric| metric.name == *name);
+            figure(found.map_or_else(|| MISSING.to_owned(), |metric| number(metric.median, &metric.unit)))
+        }));
         row.push(Cell::new(both(&cell.client.rcvbuf, &cell.server.rcvbuf)));
         row.extend(self.sndbuf.then(|| Cell::new(both(&cell.client.sndbuf, &cell.server.sndbuf))));
         row.push(Cell::new(outcome(cell)));

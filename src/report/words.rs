@@ -41,6 +41,26 @@ pub(super) fn percent(ratio: Option<f64>) -> String {
     })
 }
 
+/// A number in a unit of its own: `12.5 ms`.
+pub(super) fn number(number: Option<f64>, unit: &str) -> String {
+    or_dash(number, |number| {
+        let gap = if unit.is_empty() { "" } else { " " };
+        let digits = if number == 0.0 { 0.0 } else { number.abs().log10().floor() };
+        // Whole numbers as they are, others with four digits that count.
+        let shown = if number.fract() == 0.0 && digits < 15.0 {
+            format!("{number:.0}")
+        } else if (-4.0..15.0).contains(&digits) {
+            let decimals = [3usize, 2, 1, 0];
+            let whole = [0.0, 1.0, 2.0, 3.0].iter().rposition(|least| digits >= *least);
+            let decimals = whole.map_or(6, |place| decimals[place]);
+            format!("{number:.decimals$}")
+        } else {
+            format!("{number:e}")
+        };
+        format!("{shown}{gap}{unit}")
+    })
+}
+
 /// A size: exact, but for large ones that no unit divides, which autotuning makes.
 pub(super) fn size(bytes: Option<u64>) -> String {
     or_dash(bytes.map(Bytes), |bytes| {

@@ -294,7 +294,7 @@ const WORKLOAD: [Key; 12] = [
         kind: Kind::Count { min: 1, limit: MAX_PORT, or_default: false },
         about: "exec only: port that the server listens on, which stands in commands as `{port}`",
         set: |settings, value| {
-            settings.workload.port = value.int().and_then(|port| port.try_into().ok()).unwrap_or(u16::MAX)
+            settings.workload.port = value.int().and_then(|port| port.try_into().ok()).unwrap_or(u16::MAX);
         },
         get: Some(|settings| Value::Int(settings.workload.port.into())),
     },

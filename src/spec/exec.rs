@@ -3,6 +3,7 @@
 mod metric;
 mod obey;
 mod program;
+mod schema;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,6 +21,7 @@ use super::value::scalar;
 
 pub(super) use metric::METRIC_KEYS;
 pub(super) use program::PROGRAM_KEYS;
+pub(super) use schema::schemas;
 
 /// The parts of a sweep file that are not keys of the table.
 const PARTS: [&str; 4] = ["workload.server", "workload.client", "workload.metric", "workload.files"];

@@ -8,6 +8,7 @@ use crate::settings::{KEYS, Key, Kind, Settings, Value};
 use crate::units::Bytes;
 
 use super::check::MAX_NAME;
+use super::exec;
 use super::range::counts;
 use super::run::{RUN_KEYS, RunOptions};
 
@@ -61,6 +62,19 @@ pub fn schema() -> Json {
             "additionalProperties": false,
         }),
     );
+    for (path, schema) in exec::schemas() {
+        insert(&mut properties, path, schema);
+    }
+    properties.insert(
+        "var".to_owned(),
+        json!({
+            "description": "values of your own, which stand in commands as {var.NAME} or {NAME}",
+            "type": "object",
+            "properties": {},
+            "patternProperties": { "^[A-Za-z][A-Za-z0-9_-]*$": { "$ref": "#/$defs/values/var" } },
+            "additionalProperties": false,
+        }),
+    );
     let lists = [
         ("axes", "what varies: every combination of values is a cell", json!({ "$ref": "#/$defs/axes" })),
         (
@@ -84,10 +98,13 @@ pub fn schema() -> Json {
         properties.insert(name.to_owned(), schema);
     }
     let sysctl = value(&Kind::Sysctl);
-    let list = json!({ "type": "array", "minItems": 1, "items": sysctl });
-    let collect = |schemas: &dyn Fn(&Key) -> Json, sysctl: Json| -> Map<String, Json> {
+    let free = value(&Kind::Free);
+    let several = |one: &Json| json!({ "type": "array", "minItems": 1, "items": one });
+    let one_or_several = |one: &Json| json!({ "anyOf": [one, several(one)] });
+    // A key for each name is none of the table.
+    let collect = |schemas: &dyn Fn(&Key) -> Json, made: &dyn Fn(&Json) -> Json| -> Map<String, Json> {
         let all = keys().filter(|key| both_ends(key).is_none()).map(|key| (key.path.to_owned(), schemas(key)));
-        all.chain([("sysctl".to_owned(), sysctl)]).collect()
+        all.chain([("sysctl".to_owned(), made(&sysctl)), ("var".to_owned(), made(&free))]).collect()
     };
     json!({
         "$schema": DRAFT,
@@ -98,14 +115,14 @@ pub fn schema() -> Json {
         "additionalProperties": false,
         "$defs": {
             "axes": named("varied"),
-            "varied": collect(&varied, list.clone()),
+            "varied": collect(&varied, &several),
             "exclusions": collect(&|key| {
                 let value = reference("values", key);
                 json!({ "anyOf": [value, { "type": "array", "minItems": 1, "items": value }] })
-            }, json!({ "anyOf": [sysctl.clone(), list] })),
+            }, &one_or_several),
             "values": values
                 .chain(runs)
-                .chain([("sysctl", sysctl)])
+                .chain([("sysctl", sysctl.clone()), ("var", free.clone())])
                 .map(|(path, schema)| (path.to_owned(), schema))
                 .collect::<Map<_, _>>(),
         },
@@ -136,10 +153,13 @@ fn named(group: &str) -> Json {
     // Any sysctl of the network: in quotes, or with its dots as tables.
     let sysctl = json!({ "$ref": format!("#/$defs/{group}/sysctl") });
     properties.insert("sysctl".to_owned(), json!({ "type": "object" }));
+    // And any value of the user's own.
+    let var = json!({ "$ref": format!("#/$defs/{group}/var") });
+    properties.insert("var".to_owned(), json!({ "type": "object" }));
     json!({
         "type": "object",
         "properties": properties,
-        "patternProperties": { "^sysctl\\.net\\.": sysctl },
+        "patternProperties": { "^sysctl\\.net\\.": sysctl, "^var\\.[A-Za-z][A-Za-z0-9_-]*$": var },
         "additionalProperties": false,
     })
 }
@@ -205,7 +225,11 @@ fn value(kind: &Kind) -> Json {
         Kind::Sysctl => vec![json!({ "type": "integer" }), json!({ "type": "string", "pattern": r"\S" })],
         Kind::Choice(names) => vec![json!({ "enum": names })],
         Kind::Text => vec![json!({ "type": "string", "pattern": r"\S" })],
-        Kind::Free => vec![json!({ "type": ["boolean", "number"] }), json!({ "type": "string", "pattern": r"\S" })],
+        Kind::Free => vec![
+            json!({ "type": "boolean" }),
+            json!({ "type": "number" }),
+            json!({ "type": "string", "pattern": r"\S" }),
+        ],
     };
     if kind.takes_default() {
         any.push(json!({ "const": Value::DEFAULT }));

@@ -5,6 +5,7 @@
 mod correct;
 mod figures;
 mod interval;
+mod metric;
 mod rank;
 mod ratio;
 mod shape;
@@ -14,6 +15,7 @@ mod trend;
 pub use correct::{benjamini_hochberg, holm};
 pub use figures::Figures;
 pub use interval::{MedianInterval, median_interval};
+pub use metric::MetricSummary;
 pub use rank::{MannWhitney, as_f64 as count, mann_whitney, minimum_p, repeats_needed, sign_test};
 pub use ratio::{Ratio, RatioInterval, ratio};
 pub use shape::{Drift, Modes, Outlier, Shape};

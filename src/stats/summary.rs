@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::figures::Figures;
 use super::interval::{MedianInterval, median_interval};
+use super::metric::MetricSummary;
 use super::shape::Shape;
 use crate::measurement::{Buffer, End, Outcome};
 use crate::record::{KernelFacts, Record};
@@ -50,6 +51,9 @@ pub struct CellSummary {
     pub goodput_interval: Option<MedianInterval>,
     /// What stands out among the goodputs, in the order of the run.
     pub goodput_shape: Shape,
+    /// Numbers of the measured repeats that their programs printed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricSummary>,
     /// Buffers of the client's end.
     pub client: EndSummary,
     /// Buffers of the server's end.
@@ -289,6 +293,7 @@ fn summary(repeats: &[&Record]) -> Option<CellSummary> {
     let figures = |pick: fn(&Record) -> Option<u64>| in_order.iter().copied().filter_map(pick).collect::<Vec<u64>>();
     let completions = figures(|record| record.measurement.completion_ns);
     let goodputs = figures(|record| record.measurement.goodput_bps);
+    let metrics = MetricSummary::of_all(measured.iter().map(|record| &record.measurement.metrics));
     let (completion_ns, goodput_bps) = (Figures::of(completions.clone()), Figures::of(goodputs.clone()));
     // Buffers in the order of the repeats, so that the summary does not depend on the order of the run.
     let mut with_buffers = if measured.is_empty() { repeats.to_vec() } else { measured };
@@ -309,6 +314,7 @@ fn summary(repeats: &[&Record]) -> Option<CellSummary> {
         goodput_spread: goodput_bps.and_then(|figures| figures.spread()),
         goodput_interval: median_interval(&goodputs, CONFIDENCE),
         goodput_shape: Shape::of(&goodputs),
+        metrics,
         client: end(with_buffers.iter().map(|record| &record.measurement.client)),
         server: end(with_buffers.iter().map(|record| &record.measurement.server)),
         lost_chunks: Figures::of(repeats.iter().filter_map(|record| record.measurement.lost_chunks).collect()),

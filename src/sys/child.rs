@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use crate::units::Span;
 
-use super::check;
 use super::process::Usage;
+use super::check;
 
 /// A signal to end a program with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,7 +172,8 @@ impl Program {
         };
         let guard = Unwatched(process);
         // SAFETY: it takes two numbers and returns a descriptor of our own or -1.
-        let ended = check(unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) as libc::c_int })?;
+        let told = unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) };
+        let ended = check(libc::c_int::try_from(told).map_err(io::Error::other)?)?;
         // SAFETY: the descriptor was just made and nothing else has it.
         let ended = unsafe { OwnedFd::from_raw_fd(ended) };
         for output in [stdout.as_raw_fd(), stderr.as_raw_fd()] {

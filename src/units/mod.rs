@@ -15,6 +15,19 @@ pub use percent::{ParsePercentError, Percent};
 pub use rate::{BitRate, ParseRateError};
 pub use span::{ParseSpanError, Span};
 
+/// A command as it would be typed in a shell: words that a shell would take for something else are in quotes.
+pub fn command_line(words: &[String]) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=,+@%{}".contains(c);
+    let quoted = words.iter().map(|word| {
+        if !word.is_empty() && word.chars().all(plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
 /// Bytes in hexadecimal, as digests are written.
 pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;

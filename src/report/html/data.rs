@@ -4,15 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use crate::explain::explain;
 use crate::measurement::{Measurement, Outcome};
 use crate::plot::colour::Map;
 use crate::plot::repeats::{CellFigure, by_cell};
 use crate::plot::scale::Scale;
 use crate::plot::space::Space;
-use crate::plot::{Direction, Metric, PlotOptions, Stat, Unit, text, tile, tracks};
-use crate::record::{Manifest, Record};
-use crate::stats::{BufferSummary, CellSummary};
+use crate::plot::why::{self, Why};
+use crate::plot::{Direction, Metric, PlotOptions, Run, Stat, Unit, text, tile, tracks};
+use crate::stats::BufferSummary;
 
 use super::over_time;
 
@@ -42,6 +41,8 @@ struct Data<'a> {
     reasons: Vec<String>,
     /// Each finding once: its name in words, the sentence, what to try, where it comes from.
     findings: Vec<FindingRow>,
+    /// What the letters in cells stand for.
+    letters: Vec<(char, String)>,
     cells: Vec<CellData<'a>>,
 }
 
@@ -94,6 +95,10 @@ struct CellData<'a> {
     n: Vec<RepeatData>,
     /// Each finding's place: why it is as it is.
     f: Vec<usize>,
+    /// The letters of those that it waits for or is bounded by.
+    l: &'a str,
+    /// From this cell on, more does not help: the metric, and the dimension.
+    k: Vec<(&'static str, usize)>,
     /// Its buffers over time, where there are samples.
     s: Option<over_time::Chart>,
 }
@@ -173,8 +178,9 @@ fn scales(medians: &[Option<CellFigure>], metric: Metric, stat: Stat) -> (Option
 }
 
 /// The data as JSON that can stand in a page: nothing in it can end the block that it stands in.
-pub(super) fn json(manifest: &Manifest, cells: &[CellSummary], records: &[Record]) -> String {
-    let space = Space::of(cells);
+pub(super) fn json(run: Run<'_>) -> String {
+    let Run { manifest, cells, records, explained } = run;
+    let space = Space::of(manifest, cells);
     let choice = space.choose(&PlotOptions::default()).ok();
     let repeats = by_cell(cells, records);
     let metrics: Vec<Metric> = Metric::all()
@@ -185,6 +191,14 @@ pub(super) fn json(manifest: &Manifest, cells: &[CellSummary], records: &[Record
         .iter()
         .map(|metric| repeats.iter().map(|repeats| CellFigure::of(repeats, *metric, Stat::Median)).collect())
         .collect();
+    let (why, letters) = why::of(run, Metric::COMPLETION, Stat::Median);
+    let (of_goodput, _) = why::of(run, Metric::GOODPUT, Stat::Median);
+    let knees = |metric: Metric, why: Option<&Why>| {
+        let axes = why.map(|why| why.knees.clone()).unwrap_or_default();
+        axes.into_iter()
+            .filter_map(|name| Some((metric.name(), space.dimensions.iter().position(|d| d.is(&name))?)))
+            .collect::<Vec<_>>()
+    };
     let mut buffers = Once::new();
     let mut reasons = Once::new();
     let mut findings = Once::new();
@@ -204,11 +218,18 @@ pub(super) fn json(manifest: &Manifest, cells: &[CellSummary], records: &[Record
                 })
                 .collect(),
             m: medians.iter().map(|medians| medians.get(index)?.as_ref().map(rounded)).collect(),
-            f: explain(repeats, manifest.sysctls_of(&cell.kernel))
-                .findings
-                .into_iter()
-                .map(|found| findings.place((found.name.replace('-', " "), found.sentence, found.advice, found.source)))
+            f: explained
+                .cells
+                .get(index)
+                .map_or(&[][..], |found| &found.findings)
+                .iter()
+                .map(|found| {
+                    let sentence = found.sentence.clone();
+                    findings.place((found.name.replace('-', " "), sentence, found.advice, found.source))
+                })
                 .collect(),
+            l: why.get(index).map_or("", |why| &why.letters),
+            k: [knees(Metric::COMPLETION, why.get(index)), knees(Metric::GOODPUT, of_goodput.get(index))].concat(),
             b: [&cell.client.rcvbuf, &cell.client.sndbuf, &cell.server.rcvbuf, &cell.server.sndbuf]
                 .map(|summary| buffers.place(buffer(summary))),
             n: repeats.iter().map(|record| repeat(&record.measurement)).collect(),
@@ -248,6 +269,7 @@ pub(super) fn json(manifest: &Manifest, cells: &[CellSummary], records: &[Record
         buffers: buffers.values,
         reasons: reasons.values,
         findings: findings.values,
+        letters: letters.iter().filter_map(|mark| mark.finding()).collect(),
         cells,
     };
     // Plain data: it cannot fail. A page without figures would still say where they come from.

@@ -91,6 +91,26 @@ function drawCell(group, index, x, y, [w, h], scale, unit) {
     const right = x + w - gap;
     group.append(make('polygon', { points: `${right - 8},${y} ${right},${y} ${right},${y + 8}`, fill: ink, class: 'mark' }));
   }
+  drawWhy(group, cell, [x, y, w - gap, h - gap], ink);
+}
+
+/** Letters for what was found, and an edge where more does not help. */
+function drawWhy(group, cell, [x, y, w, h], ink) {
+  const fill = ink ?? 'var(--text)';
+  if (cell.l && h >= 14 && textWidth(cell.l) + 6 <= w) {
+    group.append(make('text', { x: x + 4, y: y + h - 8, fill, class: 'letters' }, cell.l));
+  }
+  const knees = state.stat === 0 ? cell.k.filter(([metric]) => metric === DATA.metrics[state.metric]?.name) : [];
+  for (const [, dim] of knees) {
+    const room = Math.min(4, Math.min(w, h) / 4);
+    if (dim === state.x) {
+      const middle = y + h / 2;
+      group.append(make('path', { d: `M${x},${y}h2V${middle - room}l${room},${room}l${-room},${room}V${y + h}h-2z`, fill, class: 'knee' }));
+    } else if (dim === state.y) {
+      const [middle, bottom] = [x + w / 2, y + h];
+      group.append(make('path', { d: `M${x},${bottom}v-2H${middle - room}l${room},${-room}l${room},${room}H${x + w}v2z`, fill, class: 'knee' }));
+    }
+  }
 }
 
 /** Labels beneath columns, as many as there is room for, and the name of their axis. */
@@ -271,6 +291,16 @@ function explain() {
   }
   if (!isLine() && DATA.cells.some((cell) => cell.o !== 0 && cell.m.some(Boolean))) {
     samples.push(sample('not all repeats were measured', frame(), make('polygon', { points: '14,0 22,0 22,8', class: 'mark solid' })));
+  }
+  const letters = DATA.letters.filter(([letter]) => DATA.cells.some((cell) => cell.l.includes(letter)));
+  for (const [letter, words] of letters) {
+    samples.push(sample(words, frame(), make('text', { x: 11, y: 8, class: 'letters middle' }, letter)));
+  }
+  const metric = DATA.metrics[state.metric]?.name;
+  const bends = ([of, dim]) => of === metric && state.stat === 0 && (dim === state.x || dim === state.y);
+  if (DATA.cells.some((cell) => cell.k.some(bends))) {
+    const edge = make('path', { d: 'M0,0h2v4l4,4l-4,4v3h-2z', class: 'knee solid' });
+    samples.push(sample('from here on more does not help: within 5 % of the best, or within the repeats’ range', frame(), edge));
   }
   return make('p', { class: 'samples' }, ...samples);
 }

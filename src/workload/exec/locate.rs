@@ -44,20 +44,20 @@ pub fn locate(program: &Program, word: &str, dir: &str) -> Result<PathBuf, Absen
     let absent = || Absent::NotInstalled { name: word.to_owned(), package: program.package.clone() };
     if word.contains('/') {
         let path = Path::new(dir).join(word);
-        return match wrong_with(&path) {
-            None => Ok(path),
-            Some(None) => Err(absent()),
-            Some(Some(why)) => Err(Absent::Unusable { path: path.display().to_string(), why }),
+        return match is_usable(&path) {
+            Ok(true) => Ok(path),
+            Ok(false) => Err(absent()),
+            Err(why) => Err(Absent::Unusable { path: path.display().to_string(), why }),
         };
     }
     let path = search_path();
     let mut unusable = None;
     for folder in std::env::split_paths(&path) {
         let path = folder.join(word);
-        match wrong_with(&path) {
-            None => return Ok(path),
-            Some(None) => {}
-            Some(Some(why)) => unusable = unusable.or(Some((path, why))),
+        match is_usable(&path) {
+            Ok(true) => return Ok(path),
+            Ok(false) => {}
+            Err(why) => unusable = unusable.or(Some((path, why))),
         }
     }
     Err(unusable.map_or_else(absent, |(path, why)| Absent::Unusable { path: path.display().to_string(), why }))
@@ -68,15 +68,15 @@ pub(super) fn search_path() -> String {
     std::env::var("PATH").ok().filter(|path| !path.is_empty()).unwrap_or_else(|| DEFAULT_PATH.to_owned())
 }
 
-/// What keeps a file from being run: `Some(None)` if there is none.
-fn wrong_with(path: &Path) -> Option<Option<&'static str>> {
+/// Whether there is a file that can be run; what is wrong with one that cannot.
+fn is_usable(path: &Path) -> Result<bool, &'static str> {
     match path.metadata() {
-        Err(_) => Some(None),
-        Ok(facts) if facts.is_dir() => Some(Some("is a folder, and no program")),
+        Err(_) => Ok(false),
+        Ok(facts) if facts.is_dir() => Err("is a folder, and no program"),
         Ok(facts) if facts.permissions().mode() & 0o111 == 0 => {
-            Some(Some("is not executable: chmod +x, or name its interpreter first"))
+            Err("is not executable: chmod +x, or name its interpreter first")
         }
-        Ok(_) => None,
+        Ok(_) => Ok(true),
     }
 }
 
