@@ -97,6 +97,12 @@ impl Linker {
         self.find(name, &dirs)
     }
 
+    /// The library of that name, wherever this machine's linker finds it for a program that names no folder itself.
+    pub(super) fn installed(&mut self, name: &str) -> Option<Library> {
+        let dirs = self.search.dirs(&Needs::default(), &[]);
+        self.find(name, &dirs)
+    }
+
     /// The folder into which a library goes that this machine alone would find: where the C library is, in which every linker
     /// looks, or else the most usual one.
     pub(super) fn home(&mut self) -> PathBuf {

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use super::kernel::decompress::DecompressError;
 use crate::units::Bytes;
+use crate::workload::Absent;
 
 pub use archive::{Initramfs, digest};
 pub use modules::{Closure, Module, closure};
@@ -82,15 +83,13 @@ pub enum Error {
         /// Where it was looked for.
         looked: String,
     },
-    /// A program is nowhere on the `PATH`.
-    #[error("`{program}`, which {by} names, is not installed: {}", install(package.as_deref()))]
-    NotInstalled {
-        /// Its name.
-        program: String,
+    /// A program is not on this machine.
+    #[error("{absent} ({by} names it)")]
+    Absent {
+        /// What there is instead.
+        absent: Absent,
         /// Who asks for it.
         by: String,
-        /// The package that it is in, where that is known.
-        package: Option<String>,
     },
     /// A file or folder is not there.
     #[error("`{}`, which {by} names, is not there{}", path.display(), at(path, missing))]
@@ -170,14 +169,6 @@ impl Error {
     fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, path: path.to_path_buf(), source }
     }
-}
-
-/// How a program can be had.
-fn install(package: Option<&str>) -> String {
-    package.map_or_else(
-        || "install its package, or give its path".to_owned(),
-        |package| format!("apt-get install {package} (Debian, Ubuntu)"),
-    )
 }
 
 /// Where a path ends, if that is not where it leads.

@@ -10,6 +10,9 @@ use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
+use crate::settings::Program;
+use crate::workload;
+
 use super::elf::{Found, Linker};
 use super::payload::{Item, Payload};
 use super::wanted::Wanted;
@@ -122,7 +125,7 @@ impl<'a> Packer<'a> {
 
     /// A program by its name or path: what the kernel would start. `by` names who asks for it.
     fn program(&mut self, name: &str, package: Option<&str>, by: &str) -> Result<Place, Error> {
-        let found = if name.contains('/') { PathBuf::from(name) } else { programs::find(name, package, by)? };
+        let found = if name.contains('/') { PathBuf::from(name) } else { look_up(name, package, by)? };
         let place = self.walk(&found, by)?;
         let metadata = fs::metadata(&place.path).map_err(Error::io("read", &place.path))?;
         if !metadata.is_file() || metadata.permissions().mode() & 0o111 == 0 {
@@ -141,7 +144,8 @@ impl<'a> Packer<'a> {
 
     /// A file or folder that the sweep names, and what it needs.
     fn file(&mut self, name: &str) -> Result<(), Error> {
-        let place = self.walk(Path::new(name), "`files`")?;
+        let path = self.installed(name)?;
+        let place = self.walk(&path, "`files`")?;
         let metadata = fs::metadata(&place.path).map_err(Error::io("read", &place.path))?;
         if metadata.is_dir() {
             return self.whole_folder(&place);
@@ -154,6 +158,22 @@ impl<'a> Packer<'a> {
             self.needs(&place, MOST_INTERPRETERS)?;
         }
         Ok(())
+    }
+
+    /// Where a file is. A name alone that is not in the sweep's folder is that of a library or of a program of this machine.
+    fn installed(&mut self, name: &str) -> Result<PathBuf, Error> {
+        let path = PathBuf::from(name);
+        if name.contains('/') || self.folder.join(name).symlink_metadata().is_ok() {
+            return Ok(path);
+        }
+        if let Some(library) = self.linker.installed(name) {
+            return Ok(library.host);
+        }
+        match look_up(name, None, "`files`") {
+            // It may be meant as either.
+            Err(Error::Absent { .. }) => Ok(path),
+            other => other,
+        }
     }
 
     /// A folder with all that is in it. What a file there needs comes along as far as it is here: a folder may well hold parts that are
@@ -361,6 +381,13 @@ impl<'a> Packer<'a> {
         }
         Err(Error::TooFarUp { path: place.path.clone(), most: MOST_UP })
     }
+}
+
+/// Where a program is by its name.
+fn look_up(name: &str, package: Option<&str>, by: &str) -> Result<PathBuf, Error> {
+    let program = Program { package: package.map(str::to_owned), ..Program::default() };
+    let found = workload::locate(&program, name, "/").map_err(|absent| Error::Absent { absent, by: by.to_owned() })?;
+    std::path::absolute(&found).map_err(Error::io("find", &found))
 }
 
 /// The parts of a path, the last one first.

@@ -97,8 +97,7 @@ fn a_program_comes_with_its_linker_and_libraries_under_all_its_names() {
     }
     let libraries = super::Linker::of_this_host().unwrap().libraries(&fs::canonicalize("/bin/sh").unwrap()).unwrap();
     for library in &libraries {
-        let host = library.host.to_str().unwrap();
-        is_program(&payload, host, host);
+        assert!(matches!(resolve(&payload, library.host.to_str().unwrap()), Some(Item::File { .. })), "{library:?}");
     }
     if libraries.iter().any(|library| library.name == "libc.so.6") {
         let companion = super::Linker::of_this_host().unwrap().standard("libgcc_s.so.1").unwrap();
@@ -134,11 +133,11 @@ fn what_is_missing_is_told_with_who_names_it_and_what_to_do() {
     with_package.programs.push(("no-such".to_owned(), Some("the-package".to_owned())));
     assert_eq!(
         refused(with_package),
-        "`no-such`, which `command` names, is not installed: apt-get install the-package (Debian, Ubuntu)"
+        "`no-such` is not installed here: install the package `the-package` (`command` names it)"
     );
     assert_eq!(
         program("no-such"),
-        "`no-such`, which `command` names, is not installed: install its package, or give its path"
+        "`no-such` is not installed here: install it, or write its path (`command` names it)"
     );
     assert_eq!(program("./no-such"), "`./no-such`, which `command` names, is not there (there is no `HERE/no-such`)");
     assert_eq!(program("dangling/x"), "`dangling/x`, which `command` names, is not there (there is no `HERE/nowhere`)");
@@ -148,7 +147,7 @@ fn what_is_missing_is_told_with_who_names_it_and_what_to_do() {
     );
     assert_eq!(
         program("./env"),
-        "`no-such-shell`, which the first line of `HERE/env` names, is not installed: install its package, or give its path"
+        "`no-such-shell` is not installed here: install it, or write its path (the first line of `HERE/env` names it)"
     );
     assert_eq!(
         program("./text"),
@@ -206,6 +205,17 @@ fn what_a_cell_only_mentions_may_be_missing() {
     let mentioned = ["there", "made later"].map(str::to_owned).to_vec();
     let payload = payload(Wanted { mentioned, ..wanted(folder.path(), &[], &[]) });
     assert!(payload.at(&format!("{HERE}/there")).is_some());
+}
+
+#[test]
+fn a_name_alone_is_that_of_a_library_or_a_program_unless_it_lies_beside_the_sweep() {
+    let folder = folder(&[("env", "#!/bin/sh\n")]);
+    let payload = payload(wanted(folder.path(), &[], &["libgcc_s.so.1", "dirname", "env"]));
+    let library = super::Linker::of_this_host().unwrap().standard("libgcc_s.so.1").unwrap();
+    assert!(matches!(resolve(&payload, library.host.to_str().unwrap()), Some(Item::File { .. })));
+    is_program(&payload, "/usr/bin/dirname", "/usr/bin/dirname");
+    assert!(resolve(&payload, "/usr/bin/env").is_none(), "the one beside the sweep is meant");
+    assert!(payload.at(&format!("{HERE}/env")).is_some());
 }
 
 #[test]
