@@ -80,18 +80,25 @@ rcvbuf = [1024]
     assert!(one.server.uses.contains("socket.server.rcvbuf") && one.client.uses.contains("socket.client.nodelay"));
     assert_eq!(one.files, ["data", "/etc/hosts"]);
     let [metric] = &one.metrics[..] else { panic!("one metric") };
-    assert_eq!((metric.is, metric.from, &metric.source), (Stands::Goodput, Side::Server, &Source::Regex(r"(\d+)".into())));
+    assert_eq!(
+        (metric.is, metric.from, &metric.source),
+        (Stands::Goodput, Side::Server, &Source::Regex(r"(\d+)".into()))
+    );
 }
 
 #[test]
 fn a_manifest_keeps_the_programs() {
-    let sweep = parse(&with("[\"a\", \"{port}\"]", "[\"b\", [\"-w\", \"{rcvbuf}\"]]", "[axes]\nrcvbuf = [1, \"default\"]")).expect("a sweep");
+    let sweep =
+        parse(&with("[\"a\", \"{port}\"]", "[\"b\", [\"-w\", \"{rcvbuf}\"]]", "[axes]\nrcvbuf = [1, \"default\"]"))
+            .expect("a sweep");
     let json = serde_json::to_string(&sweep).expect("serialises");
     let read: Sweep = serde_json::from_str(&json).expect("reads");
     assert_eq!(read, sweep);
     assert_eq!(Plan::new(&read), Plan::new(&sweep));
     assert!(sweep.differences(&read).is_empty());
-    let other = parse(&with("[\"a\", \"{port}\"]", "[\"b\", [\"-W\", \"{rcvbuf}\"]]", "[axes]\nrcvbuf = [1, \"default\"]")).expect("a sweep");
+    let other =
+        parse(&with("[\"a\", \"{port}\"]", "[\"b\", [\"-W\", \"{rcvbuf}\"]]", "[axes]\nrcvbuf = [1, \"default\"]"))
+            .expect("a sweep");
     let [difference] = &sweep.differences(&other)[..] else { panic!("one difference") };
     assert!(difference.starts_with("workload.client: was ") && difference.contains("-W"), "{difference}");
 }
@@ -107,7 +114,11 @@ fn what_is_run_decides_a_cell_and_where_the_file_lies_does_not() {
         with("[\"a\"]\nstop = \"itself\"", "[\"b\"]", ""),
         with("[\"a\"]", "[\"b\"]\nenv = { X = \"1\" }", ""),
         with("[\"a\"]", "[\"b\"]\nsuccess = [1]", ""),
-        with("[\"a\"]", "[\"b\"]", "[[workload.metric]]\nname = \"c\"\nis = \"completion\"\nunit = \"s\"\njson = \"/c\""),
+        with(
+            "[\"a\"]",
+            "[\"b\"]",
+            "[[workload.metric]]\nname = \"c\"\nis = \"completion\"\nunit = \"s\"\njson = \"/c\"",
+        ),
     ] {
         assert_ne!(id(&other), id(&base), "{other}");
     }
@@ -230,6 +241,12 @@ json = "/b"
 fn programs_belong_to_exec_and_exec_has_two() {
     insta::assert_snapshot!("without_exec", errors("name = \"t\"\n[workload.client]\ncommand = [\"a\"]\n"));
     insta::assert_snapshot!("a_value_without_exec", errors("name = \"t\"\n[axes]\n\"var.a\" = [1, 2]\n"));
-    insta::assert_snapshot!("only_one", errors("name = \"t\"\n[workload]\nkind = \"exec\"\n[workload.client]\ncommand = [\"a\"]\n"));
-    insta::assert_snapshot!("with_a_preset", errors(&with("[\"a\"]", "[\"b\"]", "").replacen("name", "preset = \"erlang-otp-27\"\nname", 1)));
+    insta::assert_snapshot!(
+        "only_one",
+        errors("name = \"t\"\n[workload]\nkind = \"exec\"\n[workload.client]\ncommand = [\"a\"]\n")
+    );
+    insta::assert_snapshot!(
+        "with_a_preset",
+        errors(&with("[\"a\"]", "[\"b\"]", "").replacen("name", "preset = \"erlang-otp-27\"\nname", 1))
+    );
 }

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use crate::units::Span;
 
-use super::process::Usage;
 use super::check;
+use super::process::Usage;
 
 /// A signal to end a program with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
