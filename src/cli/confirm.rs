@@ -38,6 +38,10 @@ pub(super) fn confirm(
     let Ok(mut sweep) = stored else {
         return Ok(Confirmation::Impossible("its sweep is none that this version can run".to_owned()));
     };
+    if sweep.exec.is_some() {
+        let why = "its sweep runs programs of its own, which only `sweep run FILE` does";
+        return Ok(Confirmation::Impossible(why.to_owned()));
+    }
     sweep.run.repeat = u32::try_from(repeats).unwrap_or(u32::MAX);
     let plan = only(&Plan::new(&sweep), cells);
     if plan.cells.len() != cells.len() {

@@ -11,7 +11,7 @@ use crate::backend::Parallel;
 use crate::explain::explain_run;
 use crate::plan::{Description, Plan};
 use crate::plot::Run;
-use crate::record::{RunDir, SweepSource};
+use crate::record::{Manifest, RunDir, SweepSource};
 use crate::report::{RunReport, SUMMARY, table, write_csv};
 use crate::run::{Choice, Destination, Finished, Request, execute, place};
 use crate::spec::Sweep;
@@ -117,6 +117,15 @@ fn sweep(arguments: &RunArgs) -> Result<(Sweep, SweepSource), Exit> {
     let manifest = dir.manifest().map_err(|error| complain(&error))?;
     let stored: Result<Sweep, _> = serde_json::from_value(manifest.sweep.resolved.clone());
     match stored {
+        // What a folder of results says is run only where its file is named: somebody else may have made the folder.
+        Ok(sweep) if sweep.exec.is_some() => {
+            let file = manifest.sweep.path.as_deref().unwrap_or("FILE");
+            eprintln!(
+                "error: the sweep of `{0}` runs programs of its own, which only a sweep file that is named does: sweep run {file} --resume={0}",
+                run.display()
+            );
+            Err(Exit::Wrong)
+        }
         Ok(sweep) => Ok((sweep, manifest.sweep)),
         Err(error) => {
             eprintln!(
@@ -149,6 +158,11 @@ pub(super) fn watch_signals() -> Result<Arc<AtomicBool>, Exit> {
     Ok(interrupted)
 }
 
+/// Whether the sweep of a run has programs of its own.
+fn cells_run_programs(manifest: &Manifest) -> bool {
+    manifest.sweep.resolved.get("exec").is_some()
+}
+
 /// Writes the summary, prints the table, and judges the run.
 fn conclude(finished: &Finished, arguments: &RunArgs) -> Result<Exit, Exit> {
     let manifest = finished.dir.manifest().map_err(|error| complain(&error))?;
@@ -179,7 +193,9 @@ fn conclude(finished: &Finished, arguments: &RunArgs) -> Result<Exit, Exit> {
         eprintln!("results in {}", finished.dir.path().display());
     }
     if finished.interrupted {
-        eprintln!("interrupted: `sweep run --resume={}` goes on from here", finished.dir.path().display());
+        let file = arguments.file.as_ref().filter(|_| cells_run_programs(&manifest));
+        let file = file.map(|file| format!("{} ", file.display())).unwrap_or_default();
+        eprintln!("interrupted: `sweep run {file}--resume={}` goes on from here", finished.dir.path().display());
         return Ok(Exit::Interrupted);
     }
     Ok(Exit::of(&loaded.records))

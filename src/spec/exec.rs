@@ -238,10 +238,11 @@ fn unknown_name(name: &str) -> String {
     if name == "server_port" {
         return "did you mean {port}?".to_owned();
     }
-    match nearest(name, &AT_RUN).or_else(|| crate::settings::names(name).1) {
+    let near = nearest(name, &AT_RUN).or_else(|| crate::settings::names(name).1);
+    match near.filter(|near| *near != name) {
         Some(near) => format!("did you mean {{{near}}}?"),
         None => format!(
-            "a placeholder is the name of a key, such as {{rcvbuf}}, {{link.delay}} or {{port}}; a value of your own, such as {{var.{}}}, which [var] or an axis sets; or one of {}",
+            "a placeholder is the name of a key, such as {{rcvbuf}}, {{link.delay}} or {{port}}; a value of your own, such as {{var.{}}}, which [var] or an axis sets; or one of {}; {{{{ and }}}} are braces",
             if find(&format!("var.{name}")).is_some() { name } else { "name" },
             AT_RUN.map(|name| format!("{{{name}}}")).join(", ")
         ),

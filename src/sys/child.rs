@@ -72,14 +72,23 @@ impl Nest {
         Ok(Self { first, _lifeline: lifeline })
     }
 
-    /// Names of the processes in the namespace but its first one, as far as /proc tells. Those that have ended are none.
-    pub fn others(&self) -> Vec<String> {
+    /// Names of the processes in the namespace but its first one, as far as /proc tells: those that have not ended, and are not of a process
+    /// group that was told to end.
+    pub fn others(&self, told: Option<u32>) -> Vec<String> {
         let Ok(own) = fs::read_link(format!("/proc/{}/ns/pid", self.first)) else { return Vec::new() };
         let Ok(all) = fs::read_dir("/proc") else { return Vec::new() };
         let others = all.flatten().filter_map(|entry| {
             let process: libc::pid_t = entry.file_name().to_str()?.parse().ok()?;
-            let same = process != self.first && fs::read_link(entry.path().join("ns/pid")).is_ok_and(|ns| ns == own);
-            same.then(|| fs::read_to_string(entry.path().join("comm")).unwrap_or_default().trim().to_owned())
+            if process == self.first || fs::read_link(entry.path().join("ns/pid")).ok()? != own {
+                return None;
+            }
+            // `pid (name) state parent group …`, see proc(5).
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            let (name, rest) = stat.split_once('(')?.1.rsplit_once(") ")?;
+            let mut fields = rest.split(' ');
+            let (state, group) = (fields.next()?, fields.nth(1)?.parse().ok());
+            let gone = matches!(state, "Z" | "X") || (told.is_some() && group == told);
+            (!gone).then(|| name.to_owned())
         });
         let mut others: Vec<String> = others.collect();
         others.sort_unstable();

@@ -83,7 +83,7 @@ fn serve_into(
 fn attend(running: &mut Running, success: &[u8], seat: &ServerSeat<'_>) -> Result<(), Failure> {
     let control = seat.control;
     while !seat.client_is_done() {
-        control.check(|| "the client had not ended".to_owned())?;
+        control.check_other()?;
         let patience = seat.watch().as_mut().map_or(control.patience(), |watch| watch.look().min(control.patience()));
         let had_ended = running.ended().is_some();
         running.step(control.bell(), patience)?;
@@ -176,7 +176,7 @@ fn conclude(
     result: Result<(), Failure>,
 ) {
     let last = running.kill();
-    let others = nest.others();
+    let others = nest.others(running.stopped_group());
     // Whatever is left of them ends here, and what they still had to say is in the pipes.
     drop(nest);
     running.drain();

@@ -161,6 +161,11 @@ impl<'a> Control<'a> {
         Ok(())
     }
 
+    /// Whether to go on, for an end that leaves the deadline to the other: that one knows what had not ended.
+    pub(super) fn check_other(&self) -> Result<(), Failure> {
+        if self.called_off.load(Ordering::Relaxed) || self.is_interrupted() { Err(Failure::CalledOff) } else { Ok(()) }
+    }
+
     /// The same for a loop that has just looked at the clock: a workload that keeps moving has a deadline too.
     pub(super) fn check_at(&self, now: Instant, progress: impl FnOnce() -> String) -> Result<(), Failure> {
         let stop = self.called_off.load(Ordering::Relaxed) || self.interrupted.load(Ordering::Relaxed);

@@ -16,7 +16,7 @@ const OWN: [&str; 4] = ["workload.kind", "workload.protocol", "workload.style", 
 impl Draft {
     /// Checks the programs against the cells that run them.
     pub(in crate::spec) fn programs(&mut self, cells: &Cells<'_>, points: &[Point<'_>]) {
-        if self.broken.contains(&"workload.kind") || self.exec.wrong {
+        if self.broken.contains(&"workload.kind") {
             return;
         }
         let settings: Vec<_> = points.iter().map(|point| (point, cells.settings(point))).collect();
@@ -31,12 +31,13 @@ impl Draft {
             self.no_programs(&set);
             return;
         }
-        if !self.both_programs(&set) {
+        let names = std::mem::take(&mut self.exec.names);
+        self.errors.extend(names.iter().filter_map(|name| unset(name, &set)));
+        // Of what is wrong with a program nothing else is concluded.
+        if self.exec.wrong || !self.both_programs(&set) {
             return;
         }
-        let names = std::mem::take(&mut self.exec.names);
         let mut errors = Vec::new();
-        errors.extend(names.iter().filter_map(|name| unset(name, &set)));
         for (key, place) in &set {
             errors.extend(taken(key, place));
             if !self.broken.contains(&key.path) && !is_used(key, &names) {

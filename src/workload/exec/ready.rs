@@ -36,7 +36,7 @@ pub(super) fn wait(
         }
         // One that has gone to the background is not gone.
         if let Some((ended, _)) = running.ended()
-            && (!is_success(&ended, &program.success) || nest.others().is_empty())
+            && (!is_success(&ended, &program.success) || nest.others(None).is_empty())
         {
             // It may have said what is waited for just before.
             running.drain();

@@ -26,6 +26,8 @@ pub(super) struct Running {
     pub(super) stderr: Capture,
     /// How it ended, and when that was seen.
     ended: Option<(Ended, Span)>,
+    /// Whether its process group was sent a signal.
+    stopped: bool,
 }
 
 impl Running {
@@ -80,7 +82,7 @@ impl Running {
             _ => Failure::Call { doing: format!("starting the {side}, `{}`,", words[0]), error },
         })?;
         let (stdout, stderr) = (Capture::default(), Capture::default());
-        Ok(Self { side, command: words, program, stdout, stderr, ended: None })
+        Ok(Self { side, command: words, program, stdout, stderr, ended: None, stopped: false })
     }
 
     /// When it was about to be executed, by [`clock::monotonic`].
@@ -150,6 +152,7 @@ impl Running {
     pub(super) fn stop(&mut self, signal: Signal, grace: Duration) -> bool {
         if self.ended.is_none() {
             self.program.signal(signal);
+            self.stopped = true;
         }
         // Of an error the program is killed next.
         self.until_ended(grace, || Ok(())).unwrap_or(false)
@@ -159,6 +162,7 @@ impl Running {
     pub(super) fn kill(&mut self) -> Option<Ended> {
         if self.ended.is_none() {
             self.program.signal(Signal::KILL);
+            self.stopped = true;
             while self.ended.is_none() {
                 if self.step(None, super::super::SLICE).is_err() {
                     break;
@@ -166,6 +170,11 @@ impl Running {
             }
         }
         self.ended.map(|(ended, _)| ended)
+    }
+
+    /// Its process group, if that was sent a signal.
+    pub(super) fn stopped_group(&self) -> Option<u32> {
+        self.stopped.then(|| self.program.id())
     }
 
     /// Takes what is left in the pipes.
