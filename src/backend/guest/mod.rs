@@ -42,7 +42,7 @@ const BOOT_DEADLINE: Duration = Duration::from_mins(3);
 /// Modules that every guest gets.
 const MODULES: [&str; 2] = ["veth", "sctp"];
 /// Modules that a guest gets where its kernel has them. A cell that needs one that is not there is skipped, and says so.
-const OPTIONAL_MODULES: [&str; 15] = [
+const OPTIONAL_MODULES: [&str; 19] = [
     "sch_netem",
     "sch_tbf",
     "sch_fq",
@@ -58,6 +58,11 @@ const OPTIONAL_MODULES: [&str; 15] = [
     "tcp_vegas",
     "tcp_westwood",
     "tcp_yeah",
+    // What tells of a program's sockets.
+    "tcp_diag",
+    "mptcp_diag",
+    "sctp_diag",
+    "udp_diag",
 ];
 
 /// Environment variable with a fault for the agent to commit, for tests: `panic@3`.
