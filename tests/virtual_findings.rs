@@ -361,13 +361,13 @@ fn offloads_lose_segments_together() {
 [workload]
 kind = "stream"
 direction = "upload"
-bytes = "4MiB"
+bytes = "16MiB"
 [link]
 delay = "2ms"
 rate = "200Mbit/s"
 limit = 4000
 [link.client]
-loss = "3%"
+loss = "1%"
 [axes]
 "link.gso_max_segs" = [1, "default"]
 "#);
