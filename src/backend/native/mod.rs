@@ -355,6 +355,7 @@ fn serve(
     Ok(Left { report, interface, sysctls, scheduled, heard, _namespace: own })
 }
 
+#[expect(clippy::too_many_arguments, reason = "each is another part of what the two processes are told")]
 fn request(
     settings: &Settings,
     capture: Option<CaptureLimits>,
