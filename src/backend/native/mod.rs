@@ -205,6 +205,7 @@ pub fn measure(
             request(settings, job.capture, limits, applied, &client_seat, &crossing_client, || {
                 *setup = Some(begun.elapsed());
                 before_start();
+                control.begin();
                 *started = Some(Instant::now());
             })
             .inspect_err(|_| {
