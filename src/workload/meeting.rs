@@ -189,12 +189,12 @@ impl<'a> Control<'a> {
         left.clamp(Duration::from_millis(1), SLICE)
     }
 
-    /// Marks the instant before the first send of a stream.
+    /// Marks the instant before the first send of a stream, or before the client's program is started.
     pub(super) fn start(&self) -> Instant {
         *self.started.get_or_init(Instant::now)
     }
 
-    /// The instant before the first send of a stream, once it was marked.
+    /// That instant, once it was marked.
     pub(super) fn started(&self) -> Option<Instant> {
         self.started.get().copied()
     }
