@@ -206,6 +206,7 @@ pub fn measure(
             request(settings, job.capture, limits, applied, pace, &client_seat, &crossing_client, || {
                 *setup = Some(begun.elapsed());
                 before_start();
+                control.begin();
                 *started = Some(Instant::now());
             })
             .inspect_err(|_| {
