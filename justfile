@@ -16,6 +16,10 @@ test *args:
 bench *args:
     cargo bench --locked {{ args }}
 
+# sweep's own streams and echoes beside iperf3's, sockperf's and qperf's: the figures of docs/validation.md. Takes some ten minutes.
+validation *args:
+    scripts/validation {{ args }}
+
 # How often `sweep gate` cries wolf, and how often it misses: the figures of docs/gate.md. Takes some ten minutes; with a number, so many gates.
 gate-simulation *args:
     cargo run --locked --quiet --example gate_simulation -- {{ args }}

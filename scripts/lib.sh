@@ -258,7 +258,19 @@ install_nextest() {
     fi
 }
 
-# set_up WHAT...: of build, guests, pages, lints and nextest.
+# Programs that sweeps run as workloads, and the packages that they are in. libsctp is what Erlang's runtime loads.
+need_programs() {
+    has escript || need erlang-base "Erlang's runtime, which sweeps/exec_gen_sctp.toml runs"
+    has_library libsctp.so.1 || need libsctp1 "what Erlang's runtime loads for SCTP"
+    has iperf3 || need iperf3 "runs in sweeps/exec_iperf3.toml and beside sweep's own streams"
+    has sockperf || need sockperf "runs in sweeps/exec_sockperf.toml and beside sweep's own echoes"
+    has qperf || need qperf "runs beside sweep's own echoes over SCTP"
+}
+
+# has_library NAME: does the linker find it?
+has_library() { PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -F "$1" >/dev/null; }
+
+# set_up WHAT...: of build, guests, programs, pages, lints and nextest.
 set_up() {
     local what=" $* " name
     installed=
@@ -282,6 +294,7 @@ set_up() {
             has tar || need tar "unpacks the kernels of guests"
         fi
     fi
+    if [[ $what == *" programs "* ]]; then need_programs; fi
     if [[ $what == *" pages "* ]]; then
         has chromium || has chromium-browser || has google-chrome || need chromium "opens the page of a run in tests"
     fi

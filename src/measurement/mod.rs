@@ -8,6 +8,7 @@ mod link;
 mod option;
 mod program;
 mod samples;
+mod watched;
 
 pub use capture::{Capture, CaptureLimits, CapturedEnd};
 pub use distribution::{Distribution, Recorder};
@@ -16,6 +17,7 @@ pub use link::{Interface, LinkFacts, PlacementFacts, QueueFacts, Scheduled, Sysc
 pub use option::{Association, OptionReading, Reading, Zerocopy};
 pub use program::{Metric, Number, Output, ProgramFacts};
 pub use samples::Samples;
+pub use watched::Watched;
 
 use std::collections::BTreeMap;
 
@@ -57,6 +59,8 @@ choice! {
         ClampedWmem = "clamped by wmem_max",
         /// Neither of these: an emulated or a changed kernel.
         Unlike = "unlike the rule",
+        /// A program's: what it asked for, if anything, is not known.
+        Unknown = "not known",
     }
 }
 
@@ -206,21 +210,24 @@ pub struct End {
     /// Exec only: the program at this end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<Box<ProgramFacts>>,
-    /// Its buffers and windows over time. Streams only.
+    /// Its buffers and windows over time. Streams and programs only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<Samples>,
+    /// Of a program: which of its sockets all this is about, and how it was seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watched: Option<Box<Watched>>,
 }
 
 /// One buffer of one end, in bytes as `getsockopt` says them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Buffer {
-    /// Asked with `setsockopt`, or `None` where no call was made.
+    /// Asked with `setsockopt`, or `None` where no call was made. Of a program it is not known, and `None`.
     pub asked: Option<u64>,
     /// Read after it was set, before the connection. On the server's end: of the socket that listens for TCP, of the
-    /// association's own socket for one-to-one SCTP.
+    /// association's own socket for one-to-one SCTP. Of a program: first seen.
     pub initial: Option<u64>,
-    /// Read at the end.
+    /// Read at the end. Of a program: last seen.
     #[serde(rename = "final")]
     pub end: Option<u64>,
     /// Largest size seen between.

@@ -24,7 +24,7 @@ pub(super) struct Given {
 fn of_one(name: &'static str, side: Side, buffer: &Buffer) -> Option<Given> {
     let verdict = buffer.verdict?;
     match verdict {
-        Verdict::Default | Verdict::Doubled => None,
+        Verdict::Default | Verdict::Doubled | Verdict::Unknown => None,
         Verdict::Raised | Verdict::ClampedRmem | Verdict::ClampedWmem | Verdict::Unlike => {
             Some(Given { name, side, size: buffer.initial.or(buffer.end)?, verdict })
         }

@@ -136,8 +136,12 @@ fn sheet(
     let mut notes = vec![
         "Size and use are the kernel's memory, with its own overhead for each packet (SO_MEMINFO)".to_owned()
             + if windows { "; windows are bytes of data (TCP_INFO)." } else { "." },
-        "Each end looks at its socket between its own calls: what happens while it sleeps in one is not seen."
-            .to_owned(),
+        if blocks.iter().any(|block| block.tracks.watched) {
+            "A program's sockets are looked at from outside (sock_diag): what happens between two looks is not seen."
+        } else {
+            "Each end looks at its socket between its own calls: what happens while it sleeps in one is not seen."
+        }
+        .to_owned(),
     ];
     if heard {
         notes.push(

@@ -51,6 +51,8 @@ pub(crate) struct Tracks {
     pub(crate) repeat: u32,
     /// Whether a window is the one that the peer heard.
     pub(super) heard: bool,
+    /// Whether a program's sockets were looked at from outside.
+    pub(super) watched: bool,
     pub(crate) ends: [Track; 2],
 }
 
@@ -61,8 +63,10 @@ pub(crate) fn of(manifest: &Manifest, cell: &CellSummary, repeats: &[&Record]) -
         |record: &&&Record| [&record.measurement.client, &record.measurement.server].iter().any(|end| has(end));
     let measured = |record: &&&Record| record.measurement.outcome == Outcome::Measured;
     let record = repeats.iter().filter(measured).find(sampled).or_else(|| repeats.iter().find(sampled))?;
-    let download = facts::setting(manifest, cell, "workload.direction").is_none_or(|to| to.text() == Some("download"));
     let (client, server) = (&record.measurement.client, &record.measurement.server);
+    let download = downloads(client, server).unwrap_or_else(|| {
+        facts::setting(manifest, cell, "workload.direction").is_none_or(|to| to.text() == Some("download"))
+    });
     let ends = if download {
         [
             receiver("client receives: receive buffer", client, server),
@@ -76,7 +80,14 @@ pub(crate) fn of(manifest: &Manifest, cell: &CellSummary, repeats: &[&Record]) -
     };
     let silent = |end: &End| end.samples.as_ref().is_some_and(|samples| samples.rcv_wnd_bytes.is_none());
     let heard = [client, server].into_iter().any(silent) && ends.iter().any(Track::has_window);
-    Some(Tracks { repeat: record.repeat, heard, ends })
+    let watched = client.watched.is_some() || server.watched.is_some();
+    Some(Tracks { repeat: record.repeat, heard, watched, ends })
+}
+
+/// Whether the client of two programs received more than it sent, where that was seen.
+fn downloads(client: &End, server: &End) -> Option<bool> {
+    let sent = |end: &End| end.watched.as_ref()?.sent_bytes;
+    Some(sent(client)? < sent(server)?)
 }
 
 fn receiver(title: &'static str, end: &End, peer: &End) -> Track {

@@ -9,7 +9,7 @@ use super::words::{ended,
 };
 use crate::explain::CellFindings;
 use crate::measurement::{
-    Association, CapturedEnd, End, Measurement, OptionReading, ProgramFacts, Reading, Switch, Zerocopy,
+    Association, CapturedEnd, End, Measurement, OptionReading, ProgramFacts, Reading, Switch, Watched, Zerocopy,
 };
 use crate::record::Record;
 use crate::stats::{BufferSummary, CellSummary, Figures, MetricSummary};
@@ -165,6 +165,31 @@ fn extras(name: &str, end: &End) -> Vec<String> {
             span(*rto_ns)
         ));
     }
+    lines.extend(end.watched.iter().flat_map(|watched| seen(name, watched)));
+    lines
+}
+
+/// Which of a program's sockets an end tells of, and how it was seen.
+fn seen(name: &str, watched: &Watched) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    if let Some(protocol) = &watched.protocol {
+        let port = |port: Option<u16>| or_dash(port, |port| port.to_string());
+        let mut parts = vec![format!(
+            "{name}'s socket, seen from outside: {protocol} {} → {}",
+            port(watched.local_port),
+            port(watched.peer_port)
+        )];
+        if watched.connections > 1 {
+            parts.push(format!("of {} the one that carried the most", watched.connections));
+        }
+        if watched.sent_bytes.or(watched.received_bytes).is_some() {
+            parts.push(format!("sent {} and received {}", size(watched.sent_bytes), size(watched.received_bytes)));
+        }
+        parts.extend(watched.congestion.clone());
+        parts.push(format!("{} looks in {} of processor time", watched.looks, span(Some(watched.cost_ns))));
+        lines.push(parts.join(", "));
+    }
+    lines.extend(watched.reasons.iter().map(|reason| format!("{name}'s sockets: {reason}")));
     lines
 }
 

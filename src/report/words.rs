@@ -68,19 +68,21 @@ pub(super) fn value(axis: &str, value: &Value) -> String {
     find(axis).map_or_else(|| value.to_string(), |key| key.kind.show(value))
 }
 
-/// A buffer: `1 KiB → 2304 B → 2304 B, raised to the minimum`: asked, initial, final and, where it was larger between, peak.
+/// A buffer: `1 KiB → 2304 B → 2304 B, raised to the minimum`: asked, initial, final and, where it was larger between, peak. What a program
+/// asked for is `?`.
 pub(super) fn buffer(summary: &BufferSummary) -> String {
     let Buffer { asked, initial, end, peak, verdict } = summary.buffer;
     if initial.is_none() && end.is_none() {
         return MISSING.to_owned();
     }
-    let asked = asked.map_or_else(|| Value::DEFAULT.to_owned(), |asked| size(Some(asked)));
+    let unasked = if verdict == Some(Verdict::Unknown) { "?" } else { Value::DEFAULT };
+    let asked = asked.map_or_else(|| unasked.to_owned(), |asked| size(Some(asked)));
     let about = if summary.differs { "~" } else { "" };
     let peak = if peak > initial.max(end) { format!(" (peak {})", size(peak)) } else { String::new() };
     let text = format!("{asked} → {} → {about}{}{peak}", size(initial), size(end));
     match verdict {
-        // "default" is said already.
-        None | Some(Verdict::Default) => text,
+        // These are said already.
+        None | Some(Verdict::Default | Verdict::Unknown) => text,
         Some(verdict) => format!("{text}, {verdict}"),
     }
 }
@@ -194,5 +196,8 @@ mod tests {
         summary.differs = false;
         assert_eq!(buffer(&summary), "32 KiB → 64 KiB → –, doubled");
         assert_eq!(buffer(&BufferSummary::default()), "–");
+        let verdict = Some(Verdict::Unknown);
+        summary.buffer = Buffer { initial: Some(131_072), end: Some(131_072), verdict, ..Buffer::default() };
+        assert_eq!(buffer(&summary), "? → 128 KiB → 128 KiB");
     }
 }

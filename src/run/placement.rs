@@ -1,12 +1,13 @@
 //! Where each cell runs, and why: on the host's kernel where that can do it, else in a guest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 
 use crate::backend::fake::Fake;
+use crate::backend::guest::initramfs::{self, Payload, Wanted};
 use crate::backend::guest::kernel::{self, ImageName, Kernel, KernelStore};
 use crate::backend::guest::{Accelerator, Guest, GuestOptions, Qemu, probe_kvm};
 use crate::backend::native::{self, Native};
@@ -138,9 +139,40 @@ impl Ready {
     }
 }
 
+/// What the programs of a placement's cells need of this machine.
+#[derive(Default)]
+pub(super) struct Belongings {
+    /// What comes along into the guest: that of all cells together, so that they share one machine.
+    payload: Payload,
+    /// Cells that lack something, by their index in the plan, and what.
+    pub(super) refused: HashMap<usize, String>,
+}
+
+/// Finds what the programs of the cells need in a guest. On this machine itself everything is there, or the cell says what is not.
+pub(super) fn pack(
+    placement: &Placement,
+    cells: &[Cell],
+    note: &mut dyn FnMut(String),
+) -> Result<Belongings, BackendError> {
+    let Place::Guest { .. } = placement.place else { return Ok(Belongings::default()) };
+    let wanted: BTreeMap<usize, Wanted> =
+        placement.cells.iter().filter_map(|&index| Some((index, Wanted::of(&cells[index].settings)?))).collect();
+    if wanted.is_empty() {
+        return Ok(Belongings::default());
+    }
+    let distinct: BTreeSet<Wanted> = wanted.values().cloned().collect();
+    let packed = initramfs::pack(&distinct)
+        .map_err(|error| BackendError::Unavailable(format!("the programs cannot be packed into a guest: {error}")))?;
+    packed.notes.into_iter().for_each(note);
+    let refused =
+        wanted.into_iter().filter_map(|(index, wanted)| Some((index, packed.refused.get(&wanted)?.clone()))).collect();
+    Ok(Belongings { payload: packed.payload, refused })
+}
+
 /// Makes a machine ready: fetches its kernel if it must, and packs it.
 pub(super) fn prepare(
     placement: &Placement,
+    belongings: Belongings,
     choice: &Choice,
     store: &Result<KernelStore, String>,
     consoles: &Path,
@@ -159,6 +191,7 @@ pub(super) fn prepare(
                 accelerator,
                 why: format!("{}; {how}", placement.why),
                 program: choice.program.clone(),
+                payload: belongings.payload,
                 consoles: consoles.to_owned(),
                 parallel: choice.parallel,
             };

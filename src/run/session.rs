@@ -1,11 +1,12 @@
 //! The state of a run while it goes on: it asks each machine for its repeats, and records what comes.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 
+use crate::backend::guest::initramfs;
 use crate::backend::{BackendError, Event, Job, Machine};
 use crate::measurement::{CaptureLimits, Measurement, Outcome};
 use crate::plan::{Cell, Plan, Run};
@@ -14,7 +15,7 @@ use crate::settings::Clock;
 use crate::units::Span;
 
 use super::agenda::Agenda;
-use super::placement::{Place, Placement, Ready, prepare};
+use super::placement::{Place, Placement, Ready, pack, prepare};
 use super::reuse::{Results, Stored};
 use super::{Progress, Request, RunError, phase};
 
@@ -44,14 +45,24 @@ impl Session<'_> {
 
     /// Runs the cells of one placement, look by look, until nothing of them is left to run.
     pub(super) fn group(&mut self, placement: &Placement, interrupted: &AtomicBool) -> Result<(), RunError> {
-        let mut runs = self.agenda.next(&placement.cells);
+        let runs = self.agenda.next(&placement.cells);
         if runs.is_empty() {
             return Ok(());
         }
         (self.tell)(Progress::Placed(placement));
         let consoles = self.writer.dir().path().join("guest");
         let store = &self.request.store;
-        let ready = prepare(placement, &self.request.choice, store, &consoles, interrupted, &mut |note| {
+        let belongings = match pack(placement, &self.plan.cells, &mut |note| (self.tell)(Progress::Note(note))) {
+            Ok(belongings) => belongings,
+            Err(error) => return self.give_up(placement, &error, &runs),
+        };
+        let refused = belongings.refused.clone();
+        let mut runs = self.next(placement, &refused)?;
+        if runs.is_empty() {
+            return Ok(());
+        }
+        let choice = &self.request.choice;
+        let ready = prepare(placement, belongings, choice, store, &consoles, interrupted, &mut |note| {
             (self.tell)(Progress::Note(note));
         });
         if interrupted.load(Ordering::Relaxed) {
@@ -64,9 +75,21 @@ impl Session<'_> {
         self.manifest.tools.append(&mut ready.tools);
         while !runs.is_empty() && !interrupted.load(Ordering::Relaxed) {
             self.run_on(placement, &mut ready, runs, interrupted)?;
-            runs = self.agenda.next(&placement.cells);
+            runs = self.next(placement, &refused)?;
         }
         Ok(())
+    }
+
+    /// The repeats to run next. Those of cells whose programs this machine lacks are skipped: of these a next look asks for no more.
+    fn next(&mut self, placement: &Placement, refused: &HashMap<usize, String>) -> Result<Vec<Run>, RunError> {
+        loop {
+            let runs = self.agenda.next(&placement.cells);
+            let none = runs.is_empty();
+            let left = self.refuse(placement, refused, runs)?;
+            if none || !left.is_empty() {
+                return Ok(left);
+            }
+        }
     }
 
     /// Runs the given repeats on a machine that is ready, those whose results are known excepted.
@@ -82,13 +105,13 @@ impl Session<'_> {
         let captures = self.request.sweep.run.capture;
         let pure = ready.purity.as_deref().zip(results.as_ref());
         let runs = match pure {
-            Some((key, results)) if !self.request.fresh && !captures => self.reuse(key, results, runs)?,
+            Some((key, results)) if !self.request.fresh && !captures => self.reuse(placement, key, results, runs)?,
             _ => runs,
         };
         if runs.is_empty() {
             return Ok(());
         }
-        let jobs: Vec<Job> = runs.iter().map(|run| self.job(*run)).collect();
+        let jobs: Vec<Job> = runs.iter().map(|run| self.job(*run, placement)).collect();
         let mut machine: Option<Machine> = None;
         let mut ended: HashSet<usize> = HashSet::new();
         let mut started = vec![Timestamp::UNIX_EPOCH; jobs.len()];
@@ -147,11 +170,17 @@ impl Session<'_> {
     }
 
     /// Records the repeats whose results are known, and returns the others.
-    fn reuse(&mut self, key: &str, results: &Results, runs: Vec<Run>) -> Result<Vec<Run>, RunError> {
+    fn reuse(
+        &mut self,
+        placement: &Placement,
+        key: &str,
+        results: &Results,
+        runs: Vec<Run>,
+    ) -> Result<Vec<Run>, RunError> {
         let mut left = Vec::new();
         let mut met = false;
         for run in runs {
-            let Some(stored) = results.get(key, &self.job(run)) else {
+            let Some(stored) = results.get(key, &self.job(run, placement)) else {
                 left.push(run);
                 continue;
             };
@@ -172,10 +201,37 @@ impl Session<'_> {
         Ok(left)
     }
 
-    fn job(&self, run: Run) -> Job {
+    /// Skips the repeats of cells whose programs this machine lacks, and returns the others.
+    fn refuse(
+        &mut self,
+        placement: &Placement,
+        refused: &HashMap<usize, String>,
+        runs: Vec<Run>,
+    ) -> Result<Vec<Run>, RunError> {
+        let (skipped, left): (Vec<Run>, Vec<Run>) = runs.into_iter().partition(|run| refused.contains_key(&run.cell));
+        let cells: HashSet<usize> = skipped.iter().map(|run| run.cell).collect();
+        let mut reasons: Vec<&String> = cells.iter().filter_map(|cell| refused.get(cell)).collect();
+        reasons.sort();
+        for of_one in reasons.chunk_by(|a, b| a == b) {
+            let (count, kernel) = (of_one.len(), &placement.asked);
+            (self.tell)(Progress::Note(format!("{count} cells of kernel {kernel} skipped: {}", of_one[0])));
+        }
+        for run in skipped {
+            let reason = refused.get(&run.cell).cloned().unwrap_or_default();
+            let measurement = Measurement::without_figures(Outcome::Skipped, reason);
+            self.record(run, measurement, None, placement, Timestamp::now(), None)?;
+        }
+        Ok(left)
+    }
+
+    fn job(&self, run: Run, placement: &Placement) -> Job {
         let options = &self.request.sweep.run;
+        let mut settings = self.cell(run).settings.clone();
+        if let (Place::Guest { .. }, Some(exec)) = (&placement.place, &mut settings.exec) {
+            initramfs::HERE.clone_into(&mut exec.dir);
+        }
         Job {
-            settings: self.cell(run).settings.clone(),
+            settings,
             timeout: options.timeout,
             phase: phase::of(options.seed, run.repeat, run.warmup),
             evidence: self.request.evidence,

@@ -18,6 +18,29 @@ pub fn mount(kind: &str, target: &str) -> io::Result<()> {
     check(unsafe { libc::mount(kind.as_ptr(), target.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) }).map(drop)
 }
 
+/// Mounts a folder on itself: it can then be written where what it lies in cannot ([`make_read_only`]).
+///
+/// # Errors
+/// What `mount(2)` says.
+pub fn bind_to_itself(folder: &str) -> io::Result<()> {
+    let folder = CString::new(folder)?;
+    let none = std::ptr::null();
+    // SAFETY: the string is valid and ends in NUL, and is both source and target; kind and data are not looked at for `MS_BIND`.
+    check(unsafe { libc::mount(folder.as_ptr(), folder.as_ptr(), none, libc::MS_BIND, none.cast()) }).map(drop)
+}
+
+/// Lets nothing be written below a mount point, except where something else is mounted.
+///
+/// # Errors
+/// `EINVAL` where nothing is mounted.
+pub fn make_read_only(mount_point: &str) -> io::Result<()> {
+    let mount_point = CString::new(mount_point)?;
+    let none = std::ptr::null();
+    let flags = libc::MS_BIND | libc::MS_REMOUNT | libc::MS_RDONLY;
+    // SAFETY: the string is valid and ends in NUL; the others are not looked at for a change of flags.
+    check(unsafe { libc::mount(none, mount_point.as_ptr(), none, flags, none.cast()) }).map(drop)
+}
+
 /// Loads a kernel module from a file (`finit_module(2)`). One that is loaded already is not an error.
 ///
 /// # Errors

@@ -7,6 +7,7 @@ pub mod capture;
 pub mod child;
 pub mod clock;
 pub mod device;
+pub mod diag;
 pub mod file;
 pub mod guest;
 pub mod namespace;

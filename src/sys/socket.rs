@@ -80,6 +80,8 @@ pub struct Memory {
     pub sndbuf: Option<u32>,
     /// Queued to be sent, or sent and not yet acknowledged: `sk_wmem_queued`. What TCP and SCTP charge against theirs.
     pub wmem_queued: Option<u32>,
+    /// Received while a call holds the socket, and not yet looked at: `sk_backlog.len`.
+    pub backlog: Option<u32>,
     /// Packets dropped for want of room, or damaged: `sk_drops`.
     pub drops: Option<u32>,
 }
@@ -111,6 +113,7 @@ pub fn memory(socket: BorrowedFd<'_>) -> io::Result<Memory> {
         wmem_alloc: word(libc::SK_MEMINFO_WMEM_ALLOC),
         sndbuf: word(libc::SK_MEMINFO_SNDBUF),
         wmem_queued: word(libc::SK_MEMINFO_WMEM_QUEUED),
+        backlog: word(libc::SK_MEMINFO_BACKLOG),
         drops: word(libc::SK_MEMINFO_DROPS),
     })
 }
@@ -144,6 +147,8 @@ pub struct TcpState {
     pub bytes_sent: Option<u64>,
     /// Bytes of data sent again.
     pub bytes_retrans: Option<u64>,
+    /// Bytes of data received in order. Since Linux 4.1.
+    pub bytes_received: Option<u64>,
     /// Window scale that the peer asked for, as a power of two.
     pub snd_wscale: Option<u8>,
     /// Window scale that this end asked for.
@@ -163,12 +168,27 @@ pub fn tcp_state(socket: BorrowedFd<'_>) -> io::Result<TcpState> {
     check(unsafe {
         libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut info).cast(), &raw mut length)
     })?;
-    let told = |offset: usize, field: u32| (offset + size_of::<u32>() <= length as usize).then_some(field);
-    let wide = |offset: usize, field: u64| (offset + size_of::<u64>() <= length as usize).then_some(field);
-    let byte = |offset: usize, field: u8| (offset < length as usize).then_some(field);
+    Ok(told(&info, length as usize))
+}
+
+/// The same from the bytes of the structure, as netlink carries them (`INET_DIAG_INFO`).
+pub(super) fn tcp_state_of(bytes: &[u8]) -> TcpState {
+    // SAFETY: all-zero is a valid `tcp_info`: it holds integers only.
+    let mut info: libc::tcp_info = unsafe { mem::zeroed() };
+    let length = bytes.len().min(size_of_val(&info));
+    // SAFETY: both are valid for `length` bytes and do not overlap, and any bytes make valid integers.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut info).cast(), length) };
+    told(&info, length)
+}
+
+/// What stands in the first `length` bytes.
+fn told(info: &libc::tcp_info, length: usize) -> TcpState {
+    let told = |offset: usize, field: u32| (offset + size_of::<u32>() <= length).then_some(field);
+    let wide = |offset: usize, field: u64| (offset + size_of::<u64>() <= length).then_some(field);
+    let byte = |offset: usize, field: u8| (offset < length).then_some(field);
     // Two bit fields, the first one in the lower bits.
     let scales = byte(offset_of!(libc::tcp_info, tcpi_snd_rcv_wscale), info.tcpi_snd_rcv_wscale);
-    Ok(TcpState {
+    TcpState {
         snd_mss: told(offset_of!(libc::tcp_info, tcpi_snd_mss), info.tcpi_snd_mss),
         snd_cwnd: told(offset_of!(libc::tcp_info, tcpi_snd_cwnd), info.tcpi_snd_cwnd),
         rtt_us: told(offset_of!(libc::tcp_info, tcpi_rtt), info.tcpi_rtt),
@@ -182,9 +202,10 @@ pub fn tcp_state(socket: BorrowedFd<'_>) -> io::Result<TcpState> {
         sndbuf_limited_us: wide(offset_of!(libc::tcp_info, tcpi_sndbuf_limited), info.tcpi_sndbuf_limited),
         bytes_sent: wide(offset_of!(libc::tcp_info, tcpi_bytes_sent), info.tcpi_bytes_sent),
         bytes_retrans: wide(offset_of!(libc::tcp_info, tcpi_bytes_retrans), info.tcpi_bytes_retrans),
+        bytes_received: wide(offset_of!(libc::tcp_info, tcpi_bytes_received), info.tcpi_bytes_received),
         snd_wscale: scales.map(|scales| scales & 0xf),
         rcv_wscale: scales.map(|scales| scales >> 4),
-    })
+    }
 }
 
 /// What to do when a call cannot proceed at once.

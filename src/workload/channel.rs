@@ -259,7 +259,7 @@ impl Channel {
 }
 
 /// The kernel's own units as ours.
-fn facts(state: TcpState) -> TcpFacts {
+pub(super) fn facts(state: TcpState) -> TcpFacts {
     let wide = |value: Option<u32>| value.map(u64::from);
     let nanoseconds = |micros: Option<u64>| micros.map(|micros| micros * 1000);
     let mss = wide(state.snd_mss);

@@ -8,7 +8,7 @@ mod ready;
 mod running;
 mod scratch;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::measurement::{End, Output, ProgramFacts};
 use crate::settings::{Exec, Settings, Side, Stands, Stop};
@@ -27,8 +27,8 @@ pub trait Watch: Send {
     /// Looks, if it is time to. How long until the next look is due.
     fn look(&mut self) -> Duration;
 
-    /// Tells what it has seen.
-    fn tell(&mut self, end: &mut End);
+    /// Tells what it has seen, since the client's program was about to be started.
+    fn tell(&mut self, origin: Instant, end: &mut End);
 }
 
 /// Runs the server's program in this thread's namespace until the client has ended.
@@ -56,8 +56,7 @@ fn serve_into(
         attend(&mut running, program.success.as_slice(), seat)
     });
     if let Some(watch) = seat.watch().as_mut() {
-        watch.look();
-        watch.tell(&mut report.end);
+        watch.tell(control.started().unwrap_or_else(Instant::now), &mut report.end);
     }
     let result =
         result.and_then(|()| if program.stop == Stop::Itself { leave(&mut running, exec, control) } else { Ok(()) });
@@ -133,10 +132,11 @@ fn request_into(
     let control = seat.control;
     let nest = nest()?;
     seat.until_listening()?;
+    let origin = control.start();
     let mut running = Running::start(exec, Side::Client, addresses, control, &nest)?;
     let result = follow(&mut running, &exec.client.success, seat);
     if let Some(watch) = seat.watch().as_mut() {
-        watch.tell(&mut report.end);
+        watch.tell(origin, &mut report.end);
     }
     if result.is_ok()
         && let Some((_, when)) = running.ended()

@@ -177,12 +177,12 @@ impl<'a> Control<'a> {
         self.deadline.saturating_duration_since(Instant::now()).clamp(Duration::from_millis(1), SLICE)
     }
 
-    /// Marks the instant before the first send of a stream.
+    /// Marks the instant before the first send of a stream, or before the client's program is started.
     pub(super) fn start(&self) -> Instant {
         *self.started.get_or_init(Instant::now)
     }
 
-    /// The instant before the first send of a stream, once it was marked.
+    /// That instant, once it was marked.
     pub(super) fn started(&self) -> Option<Instant> {
         self.started.get().copied()
     }

@@ -18,6 +18,7 @@ mod options;
 mod samples;
 mod silences;
 mod stream;
+mod watch;
 
 use channel::Channel;
 use endpoint::Part;
@@ -26,6 +27,7 @@ pub use exec::{Absent, Watch, locate};
 pub use failure::Failure;
 pub use limits::BufferLimits;
 pub use meeting::{ClientSeat, Control, ServerSeat, meet};
+pub use watch::{Pace, Sockets};
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::measurement::Samples;
 use crate::settings::Protocol;
-use crate::sys::socket::{Memory, memory, tcp_state};
+use crate::sys::socket::{Memory, TcpState, memory, tcp_state};
 use crate::units::Span;
 
 /// Shortest time from one sample to the next.
@@ -19,7 +19,7 @@ const MOST: usize = 256;
 
 /// One look at a socket.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sample {
+pub(super) struct Sample {
     t_ns: u64,
     rcvbuf: Option<u64>,
     rcvbuf_used: Option<u64>,
@@ -33,16 +33,20 @@ struct Sample {
 
 impl Sample {
     fn of(socket: BorrowedFd<'_>, protocol: Protocol) -> Self {
+        let state = if protocol == Protocol::Tcp { tcp_state(socket).ok() } else { None };
+        Self::told(memory(socket).ok().as_ref(), state.as_ref(), protocol)
+    }
+
+    /// What a socket's memory and, of TCP, its state tell, at no instant yet.
+    pub(super) fn told(memory: Option<&Memory>, state: Option<&TcpState>, protocol: Protocol) -> Self {
         let mut sample = Self::default();
-        if let Ok(memory) = memory(socket) {
+        if let Some(memory) = memory {
             sample.rcvbuf = memory.rcvbuf.map(u64::from);
             sample.rcvbuf_used = memory.rmem_alloc.map(u64::from);
             sample.sndbuf = memory.sndbuf.map(u64::from);
-            sample.sndbuf_used = queued(&memory, protocol).map(u64::from);
+            sample.sndbuf_used = queued(memory, protocol).map(u64::from);
         }
-        if protocol == Protocol::Tcp
-            && let Ok(state) = tcp_state(socket)
-        {
+        if let Some(state) = state {
             sample.rcv_wnd = state.rcv_wnd.map(u64::from);
             sample.snd_wnd = state.snd_wnd.map(u64::from);
             sample.cwnd = state.snd_cwnd.zip(state.snd_mss).map(|(cwnd, mss)| u64::from(cwnd) * u64::from(mss));
@@ -76,13 +80,23 @@ impl Default for Sampler {
 }
 
 impl Sampler {
+    /// One whose shortest time from one sample to the next is another.
+    pub(super) fn every(period: Duration) -> Self {
+        Self { period, ..Self::default() }
+    }
+
     /// Looks at a socket, if the last look is long enough ago. `start` is the instant that both ends count from.
     pub(super) fn look(&mut self, socket: BorrowedFd<'_>, protocol: Protocol, now: Instant, start: Instant) {
+        self.note(now, start, || Sample::of(socket, protocol));
+    }
+
+    /// Keeps a look at a socket, if the last one is long enough ago.
+    pub(super) fn note(&mut self, now: Instant, start: Instant, look: impl FnOnce() -> Sample) {
         if self.next.is_some_and(|next| now < next) {
             return;
         }
         let t_ns = Span::from(now.saturating_duration_since(start)).0;
-        self.add(Sample { t_ns, ..Sample::of(socket, protocol) });
+        self.add(Sample { t_ns, ..look() });
         self.next = Some(now + self.period);
     }
 
@@ -99,6 +113,14 @@ impl Sampler {
             self.period *= 2;
         }
         self.taken.push(sample);
+    }
+
+    /// Counts from an instant that is known only now, so much after the one that was counted from. What was before is left out.
+    pub(super) fn since(mut self, later: Duration) -> Self {
+        let later = Span::from(later).0;
+        self.taken.retain(|sample| sample.t_ns >= later);
+        self.taken.iter_mut().for_each(|sample| sample.t_ns -= later);
+        self
     }
 
     /// All of them in columns, or `None` where none were taken.

@@ -33,14 +33,7 @@ pub fn is_agent() -> bool {
 
 /// Works through the assignment and ends the machine.
 pub fn run() -> ! {
-    // Without these there is no way to say what is wrong, so an error shows in what fails next.
-    for (kind, target) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
-        if let Err(error) = guest::mount(kind, target)
-            && error.kind() != std::io::ErrorKind::ResourceBusy
-        {
-            eprintln!("sweep agent: cannot mount {target}: {error}");
-        }
-    }
+    mount_all();
     match Link::open() {
         Ok(link) => {
             let link: &'static Link = Box::leak(Box::new(link));
@@ -61,6 +54,41 @@ pub fn run() -> ! {
     loop {
         thread::park();
     }
+}
+
+/// Folders that can be written.
+const WRITABLE: [&str; 3] = ["/tmp", "/run", "/var/tmp"];
+/// Links that programs expect beside the devices.
+const DEVICE_LINKS: [(&str, &str); 4] = [
+    ("/proc/self/fd", "/dev/fd"),
+    ("/proc/self/fd/0", "/dev/stdin"),
+    ("/proc/self/fd/1", "/dev/stdout"),
+    ("/proc/self/fd/2", "/dev/stderr"),
+];
+
+/// Mounts what the agent and the user's programs need. What came along in the initramfs cannot be written: in a guest that
+/// works through several jobs each finds it as the first did.
+fn mount_all() {
+    // Without these there is no way to say what is wrong, so an error shows in what fails next.
+    let tell = |what: &str, result: std::io::Result<()>| {
+        if let Err(error) = result
+            && error.kind() != std::io::ErrorKind::ResourceBusy
+        {
+            eprintln!("sweep agent: cannot {what}: {error}");
+        }
+    };
+    for (kind, target) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
+        tell(&format!("mount {target}"), guest::mount(kind, target));
+    }
+    for (target, link) in DEVICE_LINKS {
+        tell(&format!("make {link}"), std::os::unix::fs::symlink(target, link));
+    }
+    // POSIX's shared memory (shm_overview(7)).
+    tell("mount /dev/shm", fs::create_dir("/dev/shm").and_then(|()| guest::mount("tmpfs", "/dev/shm")));
+    for folder in WRITABLE {
+        tell(&format!("keep {folder} writable"), guest::bind_to_itself(folder));
+    }
+    tell("make the root read-only", guest::make_read_only("/"));
 }
 
 /// The serial port.

@@ -22,7 +22,7 @@ use tempfile::TempDir;
 
 use super::failure::GuestFailure;
 use super::protocol::Hello;
-use super::qemu::{self, Accelerator, Launch, MEMORY_MIB, Memory, Qemu};
+use super::qemu::{self, Accelerator, Launch, Memory, Qemu};
 use super::qmp::QmpError;
 use super::session::Session;
 use super::virtual_time::Turns;
@@ -42,8 +42,6 @@ const VERSION: u32 = 3;
 /// The state of the devices, and the memory: a sparse file that guests map privately.
 const STATE: &str = "state";
 const MEMORY: &str = "memory";
-/// Bytes of the memory's file, holes included.
-const MEMORY_BYTES: u64 = MEMORY_MIB as u64 * (1 << 20);
 const INITRD: &str = "initrd";
 const FACTS: &str = "machine.json";
 
@@ -82,7 +80,7 @@ impl Candidate {
     ) -> Result<Self, GuestFailure> {
         fs::write(folder.path().join(INITRD), &bootable.initrd).map_err(failed("saved"))?;
         File::create(folder.path().join(MEMORY))
-            .and_then(|file| file.set_len(MEMORY_BYTES))
+            .and_then(|file| file.set_len(u64::from(bootable.memory_mib) << 20))
             .map_err(failed("saved"))?;
         let (hello, booted_in) = freeze(bootable, qemu, folder.path(), console, processor, interrupted)?;
         let memory_sha256 = digest(&folder.path().join(MEMORY)).map_err(failed("saved"))?;
@@ -136,7 +134,7 @@ impl FrozenStore {
             bootable.kernel_sha256.clone(),
             bootable.initrd_digest.clone(),
             qemu.version.clone(),
-            qemu::flags(Accelerator::TcgVirtual).join(" "),
+            qemu::flags(Accelerator::TcgVirtual, bootable.memory_mib).join(" "),
             qemu::command_line(Accelerator::TcgVirtual, true),
         ] {
             hash.update((part.len() as u64).to_le_bytes());
@@ -347,6 +345,7 @@ fn freeze(
         initrd: Some(&folder.join(INITRD)),
         assignment: b"{}",
         memory: Memory::KeptIn(&folder.join(MEMORY)),
+        memory_mib: bootable.memory_mib,
         freeze: true,
         console,
     };

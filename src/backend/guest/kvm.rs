@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::qemu::{Accelerator, Launch, Memory, Process, Qemu};
+use super::qemu::{Accelerator, Launch, Memory, Process, Qemu, memory_mib};
 
 /// How long a kernel without an initramfs may take under KVM to find that it has no root: a second or two.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -66,6 +66,7 @@ fn boot(qemu: &Qemu, kernel: &Path, interrupted: &AtomicBool) -> KvmVerdict {
         initrd: None,
         assignment: b"{}",
         memory: Memory::Own,
+        memory_mib: memory_mib(0),
         freeze: false,
         console: console.path(),
     };

@@ -30,7 +30,7 @@ use tempfile::NamedTempFile;
 
 use crate::settings::Clock;
 
-use self::initramfs::Initramfs;
+use self::initramfs::{Initramfs, Payload};
 use self::kernel::{Kernel, KernelStore};
 use self::protocol::{Fault, Hello};
 
@@ -42,7 +42,7 @@ const BOOT_DEADLINE: Duration = Duration::from_mins(3);
 /// Modules that every guest gets.
 const MODULES: [&str; 2] = ["veth", "sctp"];
 /// Modules that a guest gets where its kernel has them. A cell that needs one that is not there is skipped, and says so.
-const OPTIONAL_MODULES: [&str; 15] = [
+const OPTIONAL_MODULES: [&str; 19] = [
     "sch_netem",
     "sch_tbf",
     "sch_fq",
@@ -58,6 +58,11 @@ const OPTIONAL_MODULES: [&str; 15] = [
     "tcp_vegas",
     "tcp_westwood",
     "tcp_yeah",
+    // What tells of a program's sockets.
+    "tcp_diag",
+    "mptcp_diag",
+    "sctp_diag",
+    "udp_diag",
 ];
 
 /// Environment variable with a fault for the agent to commit, for tests: `panic@3`.
@@ -72,6 +77,7 @@ struct Bootable {
     kernel_sha256: String,
     package_version: Option<String>,
     initrd: Vec<u8>,
+    memory_mib: u32,
     initrd_digest: String,
     /// Wanted modules that the kernel has neither built in nor as a file.
     absent: Vec<String>,
@@ -86,6 +92,8 @@ pub struct GuestOptions {
     pub why: String,
     /// The program that becomes the agent.
     pub program: PathBuf,
+    /// Programs and files of the user's that come along.
+    pub payload: Payload,
     /// Where console logs go.
     pub consoles: PathBuf,
     /// Guests at once.
@@ -115,7 +123,7 @@ impl Guest {
         let closure = initramfs::closure(&kernel.modules, &wanted).map_err(|error| unavailable(&error))?;
         let mut absent = closure.absent.clone();
         absent.retain(|name| MODULES.contains(&name.as_str()));
-        let initrd = Initramfs { program: options.program.clone(), modules: closure, extra: Vec::new() }
+        let initrd = Initramfs { program: options.program.clone(), modules: closure, payload: options.payload.clone() }
             .build()
             .map_err(|error| unavailable(&error))?;
         // An uncompressed image boots a second sooner under emulation; where there is none the packed one does.
@@ -131,6 +139,7 @@ impl Guest {
             kernel_sha256: kernel.sha256.clone(),
             package_version: kernel.package_version.clone(),
             initrd_digest: initramfs::digest(&initrd),
+            memory_mib: qemu::memory_mib(initrd.len() as u64),
             initrd,
             absent,
         };

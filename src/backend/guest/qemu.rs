@@ -11,11 +11,23 @@ use tempfile::TempDir;
 
 use crate::sys::process::{bind_to_parent, give_precedence, keep_on_processor};
 
+use super::initramfs::GUEST_PATH;
 use super::protocol::{AGENT_FREEZE, AGENT_RUN, AGENT_VARIABLE, FW_CFG_NAME};
 
 /// Memory of a guest in MiB. Enough that the kernel sizes its TCP buffers as on a real machine: `tcp_init` bounds
 /// `tcp_rmem` and `tcp_wmem` by 1/128 of memory, and gives the usual 6 MiB from 768 MiB on.
-pub(super) const MEMORY_MIB: u32 = 1024;
+const MEMORY_MIB: u32 = 1024;
+
+/// Initramfs that fits into [`MEMORY_MIB`] beside all that a cell needs, and steps in which memory grows beyond it.
+const INITRAMFS_MIB: u64 = 64;
+const STEP_MIB: u64 = 256;
+
+/// Memory of a guest in MiB that boots from an initramfs of so many bytes. It is there twice while the kernel unpacks it, and once
+/// from then on.
+pub(super) fn memory_mib(initramfs_bytes: u64) -> u32 {
+    let over = initramfs_bytes.div_ceil(1 << 20).saturating_sub(INITRAMFS_MIB);
+    MEMORY_MIB + u32::try_from((2 * over).next_multiple_of(STEP_MIB)).unwrap_or(u32::MAX / 2)
+}
 
 /// How a guest's processor is run, and by which clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -87,6 +99,8 @@ pub(super) struct Launch<'a> {
     pub(super) assignment: &'a [u8],
     /// What holds the guest's memory.
     pub(super) memory: Memory<'a>,
+    /// How much it has, in MiB.
+    pub(super) memory_mib: u32,
     /// Stop at the agent's word, to be saved.
     pub(super) freeze: bool,
     /// Where the console's log goes: it is appended to.
@@ -111,7 +125,7 @@ pub(super) enum Memory<'a> {
 }
 
 /// The part of QEMU's command line that decides how the guest behaves. Part of the key of a frozen machine.
-pub(super) fn flags(accelerator: Accelerator) -> Vec<String> {
+pub(super) fn flags(accelerator: Accelerator, memory_mib: u32) -> Vec<String> {
     let words: &[&str] = match accelerator {
         Accelerator::Kvm => &["-accel", "kvm", "-cpu", "host", "-smp", "2", "-M", "q35"],
         Accelerator::Tcg => &["-accel", "tcg", "-cpu", "max", "-smp", "1", "-M", "q35,hpet=off,smm=off,vmport=off"],
@@ -137,7 +151,7 @@ pub(super) fn flags(accelerator: Accelerator) -> Vec<String> {
         ],
     };
     let common = ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-m"];
-    words.iter().chain(&common).map(|&word| word.to_owned()).chain([MEMORY_MIB.to_string()]).collect()
+    words.iter().chain(&common).map(|&word| word.to_owned()).chain([memory_mib.to_string()]).collect()
 }
 
 /// The kernel's command line. Also part of the key of a frozen machine.
@@ -152,7 +166,8 @@ pub(super) fn command_line(accelerator: Accelerator, freeze: bool) -> String {
             " nolapic no_timer_check tsc=reliable cryptomgr.notests mitigations=off nokaslr norandmaps random.trust_cpu=on"
         }
     };
-    format!("console=ttyS0 quiet panic=-1{tuning} {AGENT_VARIABLE}={agent}")
+    // The kernel hands what it does not know to PID 1 as its environment.
+    format!("console=ttyS0 quiet panic=-1{tuning} {AGENT_VARIABLE}={agent} PATH={GUEST_PATH} HOME=/tmp")
 }
 
 /// A QEMU process. It ends when this is dropped, or with this process.
@@ -182,7 +197,7 @@ impl Process {
         let mut command = Command::new(&qemu.program);
         command
             .current_dir(folder.path())
-            .args(flags(launch.accelerator))
+            .args(flags(launch.accelerator, launch.memory_mib))
             .arg("-kernel")
             .arg(std::path::absolute(launch.kernel)?)
             .arg("-append")
@@ -211,7 +226,8 @@ impl Process {
         };
         if let Some((file, share)) = memory {
             link(file, MEMORY)?;
-            let backend = format!("memory-backend-file,id=memory,size={MEMORY_MIB}M,mem-path={MEMORY},share={share}");
+            let backend =
+                format!("memory-backend-file,id=memory,size={}M,mem-path={MEMORY},share={share}", launch.memory_mib);
             command.args(["-object", &backend, "-machine", "memory-backend=memory"]);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(File::create(folder.path().join(ERRORS))?);
@@ -267,5 +283,19 @@ impl Drop for Process {
         // It may have ended by itself, which is as well.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::memory_mib;
+
+    #[test]
+    fn memory_grows_with_what_comes_along_in_steps() {
+        for (mib, memory) in [(0, 1024), (30, 1024), (64, 1024), (65, 1280), (192, 1280), (193, 1536), (320, 1536)] {
+            assert_eq!(memory_mib(mib << 20), memory, "{mib} MiB");
+        }
+        // Twice what is there, and as much as a guest without anything.
+        assert!(u64::from(memory_mib(256 << 20)) >= 2 * (256 - 64) + 1024);
     }
 }

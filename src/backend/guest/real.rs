@@ -122,6 +122,7 @@ fn alone(
             initrd: Some(initrd.path()),
             assignment: &assignment,
             memory: Memory::Own,
+            memory_mib: guest.bootable.memory_mib,
             freeze: false,
             console: &console,
         };

@@ -267,6 +267,7 @@ fn once(
         initrd: Some(&frozen.initrd()),
         assignment: &assignment,
         memory: Memory::Frozen { memory: &frozen.memory(), state: &frozen.state() },
+        memory_mib: guest.bootable.memory_mib,
         freeze: true,
         console: console.path(),
     };

@@ -19,10 +19,10 @@ use std::time::Instant;
 use crate::measurement::{
     CaptureLimits, Interface, LinkFacts, Measurement, Outcome, PlacementFacts, Scheduled, SysctlFacts,
 };
-use crate::settings::{Clock, Placement, Settings, Topology, Work};
+use crate::settings::{Clock, Placement, Settings, Side, Topology, Work};
 use crate::sys::{clock, namespace, process};
 use crate::units::Span;
-use crate::workload::{self, Addresses, BufferLimits, ClientSeat, Control, Report, ServerSeat};
+use crate::workload::{self, Addresses, BufferLimits, ClientSeat, Control, Pace, Report, ServerSeat, Sockets};
 
 use self::capture::{Heard, Listening};
 use self::counters::Counters;
@@ -188,6 +188,7 @@ pub fn measure(
     } else {
         control
     };
+    let pace = if reach == Reach::Machine { Pace::GUEST } else { Pace::REAL };
     let (server_seat, client_seat) = workload::meet(&control);
     let (crossing_server, crossing_client) = cross();
     let mut setup = None;
@@ -195,14 +196,14 @@ pub fn measure(
     let (server, client) = thread::scope(|scope| {
         let (applied, control) = (&applied, &control);
         let server = thread::Builder::new().name("server".to_owned()).spawn_scoped(scope, move || {
-            serve(settings, job.capture, limits, applied, &server_seat, &crossing_server).inspect_err(|_| {
+            serve(settings, job.capture, limits, applied, pace, &server_seat, &crossing_server).inspect_err(|_| {
                 // The other end may be waiting for this one by now.
                 control.call_off();
             })
         });
         let (setup, started) = (&mut setup, &mut started);
         let client = thread::Builder::new().name("client".to_owned()).spawn_scoped(scope, move || {
-            request(settings, job.capture, limits, applied, &client_seat, &crossing_client, || {
+            request(settings, job.capture, limits, applied, pace, &client_seat, &crossing_client, || {
                 *setup = Some(begun.elapsed());
                 before_start();
                 *started = Some(Instant::now());
@@ -317,6 +318,7 @@ fn serve(
     capture: Option<CaptureLimits>,
     limits: &BufferLimits,
     applied: &Applied<'_>,
+    pace: Pace,
     seat: &ServerSeat<'_>,
     crossing: &ServerCrossing,
 ) -> Result<Left, LinkError> {
@@ -340,6 +342,9 @@ fn serve(
     schedule::place("server", settings.placement.server_cpu, settings.placement.policy)?;
     let (sysctls, scheduled) = (applied.read_here(), schedule::read());
     let limits = applied.limits_here(limits);
+    if watches(settings, seat.control) {
+        seat.watch_with(Box::new(Sockets::watch(settings, Side::Server, pace)));
+    }
     // On loopback both ends are in one namespace, whose counters the client reads.
     let own_device = settings.link.topology == Topology::Veth;
     let listening = Listening::begin(&settings.link, capture.filter(|_| own_device));
@@ -355,6 +360,7 @@ fn request(
     capture: Option<CaptureLimits>,
     limits: &BufferLimits,
     applied: &Applied<'_>,
+    pace: Pace,
     seat: &ClientSeat<'_>,
     crossing: &ClientCrossing,
     ready: impl FnOnce(),
@@ -384,6 +390,9 @@ fn request(
     let listening = Listening::begin(&settings.link, capture);
     let mut report = with_counters(seat.control.evidence(), || {
         ready();
+        if watches(settings, seat.control) {
+            seat.watch_with(Box::new(Sockets::watch(settings, Side::Client, pace)));
+        }
         workload::request(settings, addresses, &limits, seat)
     });
     let heard = listening.end();
@@ -393,6 +402,11 @@ fn request(
     }
     let interface = link::read(&settings.link, &settings.link.client).ok();
     Ok(Left { report, interface, sysctls: BTreeMap::new(), scheduled, heard, _namespace: own })
+}
+
+/// Whether the ends' sockets are a program's, to be looked at from outside.
+fn watches(settings: &Settings, control: &Control<'_>) -> bool {
+    settings.workload.kind == Work::Exec && control.evidence()
 }
 
 /// Runs one end of a workload between two readings of its namespace's counters.

@@ -26,7 +26,7 @@ function buffersOf(cell) {
     const [asked, initial, final, peak, verdict, differs] = DATA.buffers[place];
     if (initial === null && final === null) return null;
     const about = differs ? '~' : '';
-    return [BUFFERS[index], asked === null ? 'default' : bytes(asked), bytes(initial), about + bytes(final), bytes(peak), verdict ?? ''];
+    return [BUFFERS[index], asked === null ? (verdict === 'not known' ? '?' : 'default') : bytes(asked), bytes(initial), about + bytes(final), bytes(peak), verdict ?? ''];
   });
   const found = rows.filter(Boolean);
   return found.length ? rowsOf(['buffer', 'asked', 'initial', 'final', 'peak', 'kernel'], found, 'small numbers remarks') : '';
@@ -131,7 +131,7 @@ function choose(index, pinned) {
 function givenOf(cell) {
   const texts = cell.b.map((place) => {
     const [, initial, , , verdict] = DATA.buffers[place];
-    const plain = !verdict || initial === null || ['default', 'doubled'].includes(verdict);
+    const plain = !verdict || initial === null || ['default', 'doubled', 'not known'].includes(verdict);
     return plain ? '' : `buffer gets ${bytes(initial)}: ${verdict}`;
   });
   return ['receive', 'send'].flatMap((name, at) => {

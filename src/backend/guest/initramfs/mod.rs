@@ -4,15 +4,26 @@ mod archive;
 mod elf;
 mod modinfo;
 mod modules;
+mod packer;
+mod payload;
+mod programs;
+mod script;
+mod tree;
+mod wanted;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::kernel::decompress::DecompressError;
+use crate::units::Bytes;
+use crate::workload::Absent;
 
-pub use archive::{ExtraFile, Initramfs, digest};
-pub use elf::{Library, libraries};
+pub use archive::{Initramfs, digest};
 pub use modules::{Closure, Module, closure};
+pub use packer::{HERE, Packed, pack};
+pub use payload::{MOST_BYTES, MOST_ENTRIES, Payload};
+pub(super) use programs::GUEST_PATH;
+pub use wanted::Wanted;
 
 /// Why an initramfs could not be built.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +66,7 @@ pub enum Error {
         reason: String,
     },
     /// The program is no executable that a guest can run.
-    #[error("`{}` is not a 64-bit ELF program: {reason}", path.display())]
+    #[error("`{}` is no program that a guest can run: {reason}", path.display())]
     NotAProgram {
         /// The file.
         path: PathBuf,
@@ -72,7 +83,73 @@ pub enum Error {
         /// Where it was looked for.
         looked: String,
     },
-    /// An extra file has a path that cannot be in an archive.
+    /// A program is not on this machine.
+    #[error("{absent} ({by} names it)")]
+    Absent {
+        /// What there is instead.
+        absent: Absent,
+        /// Who asks for it.
+        by: String,
+    },
+    /// A file or folder is not there.
+    #[error("`{}`, which {by} names, is not there{}", path.display(), at(path, missing))]
+    Missing {
+        /// As it was named.
+        path: PathBuf,
+        /// The part of the path that is not there.
+        missing: PathBuf,
+        /// Who asks for it.
+        by: String,
+    },
+    /// A path lies where a guest has file systems of its own.
+    #[error("`{}`, which {by} names, cannot come along: a guest has a {} of its own", path.display(), folder.display())]
+    Mounted {
+        /// As it was named.
+        path: PathBuf,
+        /// The folder.
+        folder: PathBuf,
+        /// Who asks for it.
+        by: String,
+    },
+    /// A socket, pipe or device cannot come along.
+    #[error("`{}`, which `files` names, is neither a file nor a folder", path.display())]
+    NoPlainFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A relative path goes far above the sweep's folder.
+    #[error("`{}` is more than {most} folders above the sweep file: name it by its absolute path", path.display())]
+    TooFarUp {
+        /// Where it leads.
+        path: PathBuf,
+        /// How many are allowed.
+        most: usize,
+    },
+    /// Two files would be at one place of the guest.
+    #[error("{one} and {other} would both be `{path}` in the guest: leave out one of them")]
+    Conflict {
+        /// The place.
+        path: String,
+        /// What is there.
+        one: String,
+        /// What else would be there.
+        other: String,
+    },
+    /// More than fits.
+    #[error(
+        "its files are {bytes} in {entries} entries, and a guest takes at most {} in {MOST_ENTRIES}: name less in `files`. The largest \
+         folders are {largest}",
+        Bytes(MOST_BYTES)
+    )]
+    TooMuch {
+        /// Bytes of all files, as far as they were counted.
+        bytes: Bytes,
+        /// How many files, folders and links.
+        entries: usize,
+        /// The folders with most in them.
+        largest: String,
+    },
+    /// A file has a path that cannot be in an archive.
     #[error("`{path}` cannot be a path in the guest: {reason}")]
     BadPath {
         /// The path.
@@ -91,5 +168,14 @@ pub enum Error {
 impl Error {
     fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, path: path.to_path_buf(), source }
+    }
+}
+
+/// Where a path ends, if that is not where it leads.
+fn at(path: &Path, missing: &Path) -> String {
+    if path.is_absolute() && path == missing {
+        String::new()
+    } else {
+        format!(" (there is no `{}`)", missing.display())
     }
 }
