@@ -384,10 +384,15 @@ fn what_a_program_printed_is_gated_compared_and_drawn() {
     print_levels(&workshop, "less", |axes, wobble| (0.5 + wobble) * if is_on(axes) { 0.8 } else { 1.0 });
     gate(&workshop, "less", &[]).expect(0);
     let ran = gate(&workshop, "less", &["--metric", "level"]).expect(1);
-    assert!(ran.out.contains("metric  level") && ran.out.contains("0.5035 dB") && ran.out.contains("0.4028 dB"), "{}", ran.out);
+    assert!(
+        ran.out.contains("metric  level") && ran.out.contains("0.5035 dB") && ran.out.contains("0.4028 dB"),
+        "{}",
+        ran.out
+    );
     assert!(ran.out.contains("1 regressed") && !ran.out.contains("in real time"), "no floor: {}", ran.out);
     gate(&workshop, "less", &["--metric", "level", "--floor", "0.2 dB"]).expect(0);
-    let json: Value = serde_json::from_str(&gate(&workshop, "less", &["--metric", "level", "--json"]).expect(1).out).expect("JSON");
+    let json: Value =
+        serde_json::from_str(&gate(&workshop, "less", &["--metric", "level", "--json"]).expect(1).out).expect("JSON");
     assert_eq!((&json["metric"], &json["floor"]), (&json!("level"), &json!(0)));
 
     let ran = workshop.run(&["compare", "base", "less", "--metric", "level"]).expect(0);
@@ -411,7 +416,11 @@ fn what_a_program_printed_is_gated_compared_and_drawn() {
     // A baseline of an earlier version holds none, and is read.
     let mut old: Value = serde_json::from_str(&text).expect("JSON");
     old.as_object_mut().expect("an object").remove("metrics");
-    old["cells"].as_array_mut().expect("cells").iter_mut().for_each(|cell| drop(cell.as_object_mut().expect("a cell").remove("metrics")));
+    old["cells"]
+        .as_array_mut()
+        .expect("cells")
+        .iter_mut()
+        .for_each(|cell| drop(cell.as_object_mut().expect("a cell").remove("metrics")));
     std::fs::write(workshop.path().join("old.json"), old.to_string()).expect("written");
     workshop.run(&["gate", "base", "--baseline", "old.json"]).expect(0);
     let ran = workshop.run(&["gate", "base", "--baseline", "old.json", "--metric", "level"]).expect(2);

@@ -120,11 +120,13 @@ impl Unit {
             .or_else(|| self.sizes().last())
             .copied()
             .unwrap_or((1.0, ""));
-        let decimals = step.map_or(2.0, |step: f64| (-(step / size).log10()).ceil().clamp(0.0, 4.0));
+        let decimals = step.map_or(2.0, |step: f64| (-(step / size).log10()).ceil().clamp(0.0, if self == Self::Number { 12.0 } else { 4.0 }));
         if self == Self::Number && step.is_none() {
-            return self.show(value);
+            let shown = self.show(value);
+            let digits = if shown.contains('.') { shown.trim_end_matches('0').trim_end_matches('.') } else { &shown };
+            return digits.to_owned();
         }
-        let text = trimmed(value / size, usize::try_from(whole(decimals)).unwrap_or(0));
+        let text = trimmed(value / size, usize::try_from(whole(decimals)).unwrap_or(0)).replacen('-', "−", 1);
         if name.is_empty() { text } else { format!("{text} {name}") }
     }
 
@@ -189,7 +191,8 @@ mod tests {
         let shown = [0.0, 12.5, 40.0, 0.001_234, 1e-9, -3.25, 123_456.0].map(|number| Unit::Number.show(number));
         assert_eq!(shown, ["0", "12.50", "40", "0.001234", "1e−9", "−3.250", "123456"]);
         assert_eq!(Unit::Number.tick(0.002, Some(0.001)), "0.002");
-        assert_eq!(Unit::Number.tick(0.001, None), "0.001000");
+        assert_eq!([0.001, 1.0, 1e-9].map(|number| Unit::Number.tick(number, None)), ["0.001", "1", "1e−9"]);
+        assert_eq!(Unit::Number.tick(0.000_002, Some(0.000_001)), "0.000002");
         assert_eq!([12.5, 0.25, -2e6].map(|ns| Unit::Nanoseconds.show(ns)), ["12.50 ns", "0.2500 ns", "−2.00 ms"]);
     }
 

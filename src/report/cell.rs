@@ -4,8 +4,9 @@ use comfy_table::Cell;
 
 use super::table::{figure, plain_table};
 use super::why;
-use super::words::{ended, 
-    MISSING, both, buffer, clock, kernel, known, not_precise, number, or_dash, outcome, percent, rate, size, span,
+use super::words::{
+    MISSING, both, buffer, clock, ended, kernel, known, not_precise, number, or_dash, outcome, percent, rate, size,
+    span,
 };
 use crate::explain::CellFindings;
 use crate::measurement::{

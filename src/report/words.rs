@@ -171,7 +171,7 @@ pub fn imprecise(cells: &[CellSummary]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::{buffer, percent};
-    use crate::measurement::{Buffer, ProgramFacts, Verdict};
+    use crate::measurement::{Buffer, Verdict};
     use crate::stats::BufferSummary;
 
     #[test]

@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(Figures::of(vec![u64::MAX, u64::MAX]).map(|f| f.median), Some(u64::MAX));
         assert_eq!(Figures::of(vec![7]).and_then(|f| f.spread()), None);
         assert_eq!(Figures::of(vec![0, 0]).and_then(|f| f.spread()), None);
-        assert_eq!(Figures::of(Vec::new()), None);
+        assert_eq!(Figures::of(Vec::<u64>::new()), None);
     }
 
     proptest! {

@@ -228,7 +228,7 @@ mod tests {
         let shape = Shape::of(&[5; 10]);
         assert!(shape.constant && shape.is_plain());
         assert!(Shape::of(&[0, 0, 0, 0, 0, 1, 1, 1, 1, 1]).drift.is_none_or(|drift| drift.change.is_finite()));
-        assert!(!Shape::of(&[5]).constant && Shape::of(&[]).is_plain());
+        assert!(!Shape::of(&[5]).constant && Shape::<u64>::of(&[]).is_plain());
     }
 
     /// Ten figures from one distribution that is given as a function of two uniform numbers.

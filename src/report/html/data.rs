@@ -299,11 +299,7 @@ pub(super) fn json(run: Run<'_>) -> String {
             .collect(),
         x: choice.as_ref().and_then(|choice| choice.x),
         y: choice.as_ref().and_then(|choice| choice.y),
-        metrics: metrics
-            .iter()
-            .zip(&medians)
-            .map(|(metric, medians)| MetricData::of(metric, medians))
-            .collect(),
+        metrics: metrics.iter().zip(&medians).map(|(metric, medians)| MetricData::of(metric, medians)).collect(),
         units: [Unit::Nanoseconds, Unit::BitsPerSecond, Unit::Bytes, Unit::Count, Unit::Number, Unit::Share]
             .map(|unit| (unit.name(), unit.sizes()))
             .into(),
