@@ -146,7 +146,10 @@ fn buffers_of_programs_are_seen_from_outside() {
         assert_eq!((seen.peer_port, peer.local_port), (Some(5201), Some(5201)));
         assert_eq!(seen.local_port, peer.peer_port, "both ends tell of the same connection");
         assert!(seen.sent_bytes.is_some_and(|sent| sent > 16 << 10), "the one that carried the most: {seen:?}");
-        assert!(peer.received_bytes.is_some_and(|received| Some(received) <= seen.sent_bytes.map(|sent| sent + 1)));
+        // Unless both were told when they were closed, one end's last look may be older than the other's. A FIN counts as a byte.
+        if seen.told_when_closed && peer.told_when_closed {
+            assert!(peer.received_bytes.is_some_and(|received| Some(received) <= seen.sent_bytes.map(|sent| sent + 1)));
+        }
         assert_eq!((&seen.reasons, &peer.reasons), (&vec![], &vec![]), "{topology}");
         for end in [client, server] {
             let evidence = end.evidence.as_ref().expect("evidence");

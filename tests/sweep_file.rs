@@ -96,6 +96,10 @@ fn refused(root: &Json, schema: &Json, value: &Json, place: &str) -> Option<Stri
                 .as_f64()
                 .is_some_and(|number| number <= rule.as_f64().expect("a number"))
                 .then(|| format!("is not above {rule}")),
+            "exclusiveMaximum" => value
+                .as_f64()
+                .is_some_and(|number| number >= rule.as_f64().expect("a number"))
+                .then(|| format!("is not below {rule}")),
             "maxLength" => value
                 .as_str()
                 .is_some_and(|text| text.chars().count() as u64 > rule.as_u64().expect("a number"))
@@ -221,6 +225,7 @@ fn the_schema_refuses_what_is_wrong() {
         ("name = \"a\"\n[socket]\nrcvbuff = 1", "unknown key rcvbuff"),
         ("name = \"a\"\n[workload]\nkind = \"strem\"", "is not one of"),
         ("name = \"a\"\n[run]\nrepeat = 0", "is below"),
+        ("name = \"a\"\n[run]\nrepeat = { min = 5, max = 20, precision = \"2%\", confidence = 1 }", "is not below"),
         ("name = \"a\"\n[axes]\nrcvbuf = []", "too few items"),
         ("name = \"a\"\n[axes]\nrcvbuf = 1", "fits 0 of 2"),
         ("name = \"a\"\n[axes]\nrcvbuf = { from = 1, to = 2 }", "fits 0 of 2"),
@@ -242,7 +247,8 @@ fn the_schema_takes_what_the_program_takes() {
         "default",
         "64KiB",
         "64 KiB",
-        "1.5MiB",
+        // Of a size with its unit the schema knows the form, and only the program the bounds: no sample is beyond those.
+        "1.5KiB",
         "64K",
         "1_000B",
         "1s",

@@ -66,6 +66,10 @@ pub(super) fn more(path: &Path, asked: &SweepArgs, allow: &[Differing]) -> Resul
         refuse(format!("the sweep stored in `{}` is none that this version can run ({error})", path.display()))
     })?;
     let cells = summarise(&loaded.records);
+    // What was asked wrongly comes first: no `--allow` mends that.
+    let wanted = Wanted::of(asked, &manifest, &sweep).map_err(refuse)?;
+    let selected = cells.iter().map(|cell| is_chosen(cell, &asked.filter)).collect::<Result<Vec<bool>, String>>();
+    let selected = selected.map_err(refuse)?;
     let differences = differences(&manifest, &cells);
     let refused: Vec<&Difference> = differences
         .iter()
@@ -79,11 +83,10 @@ pub(super) fn more(path: &Path, asked: &SweepArgs, allow: &[Differing]) -> Resul
             lines.join("\n")
         )));
     }
-    let wanted = Wanted::of(asked, &manifest, &sweep).map_err(refuse)?;
     let mut chosen = BTreeMap::new();
     let mut without = 0;
-    for (cell, repeats) in cells.iter().zip(by_cell(&cells, &loaded.records)) {
-        if !is_chosen(cell, &asked.filter).map_err(refuse)? {
+    for ((cell, repeats), selected) in cells.iter().zip(by_cell(&cells, &loaded.records)).zip(selected) {
+        if !selected {
             continue;
         }
         let (metric, figures) = deciding(repeats.iter().map(|record| &record.measurement));

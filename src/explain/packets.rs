@@ -1,6 +1,7 @@
 //! Rules about how messages became packets.
 
 use super::finding::{Rule, Severity};
+use super::timers::DELAYED_SACK_WITH_NAGLE;
 use super::view::count;
 
 pub(super) const FRAGMENTED: Rule = Rule {
@@ -30,10 +31,13 @@ pub(super) const BUNDLED: Rule = Rule {
     name: "bundled",
     severity: Severity::Note,
     about: "An end of an SCTP association sent at least twice as many data chunks, each counted once, as packets of any kind \
-        (SCTP_GET_ASSOC_STATS): chunks shared packets.",
+        (SCTP_GET_ASSOC_STATS): chunks shared packets. Not where Nagle's algorithm was found to hold them back, of which that comes.",
     advice: "nothing: it saves packets; SCTP_NODELAY sends each chunk as soon as it is written",
     source: "RFC 9260, section 6.10; sctp_packet_transmit_chunk, net/sctp/output.c",
     look: |view| {
+        if (DELAYED_SACK_WITH_NAGLE.look)(view).is_some() {
+            return None;
+        }
         let told: Vec<String> = view
             .associations()
             .into_iter()

@@ -82,25 +82,7 @@ pub fn schema() -> Json {
             "additionalProperties": false,
         }),
     );
-    let lists = [
-        ("axes", "what varies: every combination of values is a cell", json!({ "$ref": "#/$defs/axes" })),
-        (
-            "zip",
-            "axes that move together: they have equally many values, and a cell takes the same position of each",
-            json!({ "type": "array", "items": { "$ref": "#/$defs/axes", "minProperties": 1 } }),
-        ),
-        (
-            "exclude",
-            "cells to leave out: those that have one of the values on each axis that is named",
-            json!({ "type": "array", "items": named("exclusions") }),
-        ),
-        (
-            "include",
-            "a cell to add: the values that are named, and the first value of every other axis",
-            json!({ "type": "array", "items": named("values") }),
-        ),
-    ];
-    for (name, about, mut schema) in lists {
+    for (name, about, mut schema) in lists() {
         schema["description"] = about.into();
         properties.insert(name.to_owned(), schema);
     }
@@ -134,6 +116,28 @@ pub fn schema() -> Json {
                 .collect::<Map<_, _>>(),
         },
     })
+}
+
+/// What lists cells or leaves some out: the key, what it says, its schema.
+fn lists() -> [(&'static str, &'static str, Json); 4] {
+    [
+        ("axes", "what varies: every combination of values is a cell", json!({ "$ref": "#/$defs/axes" })),
+        (
+            "zip",
+            "axes that move together: they have equally many values, and a cell takes the same position of each",
+            json!({ "type": "array", "items": { "$ref": "#/$defs/axes", "minProperties": 1 } }),
+        ),
+        (
+            "exclude",
+            "cells to leave out: those that have one of the values on each axis that is named",
+            json!({ "type": "array", "items": named("exclusions") }),
+        ),
+        (
+            "include",
+            "a cell to add: the values that are named, and the first value of every other axis",
+            json!({ "type": "array", "items": named("values") }),
+        ),
+    ]
 }
 
 /// The table `[find]`.

@@ -196,9 +196,10 @@ rcvbuf = "128KiB"
         let server = &measured(&records[place])["server"];
         let size = number(&server["rcvbuf"]["final"]);
         assert_eq!(size, 262_144, "{place}");
-        // The peak beside the limit: one segment begun below it may lie beyond it.
+        // A segment is taken in whole while the memory is below its limit (`tcp_try_rmem_schedule`), and over a veth pair it is as large as it was
+        // sent: up to 64 KiB, as far as the window goes that was offered, and a page for what the kernel needs beside it.
         let used = largest(&records[place], "server", "rcvbuf_used_bytes");
-        assert!((size / 4..size + 4096).contains(&used), "{place}: {used} of {size}");
+        assert!((size / 4..size + (64 << 10) + 4096).contains(&used), "{place}: {used} of {size}");
         // A counter that never moved is left out.
         ["TcpExtPruneCalled", "TcpExtTCPToZeroWindowAdv"]
             .map(|name| server["evidence"]["counters"][name].as_u64().unwrap_or(0))

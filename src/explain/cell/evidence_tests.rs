@@ -163,6 +163,10 @@ fn an_echo_that_waits_for_the_window_is_a_burst_beyond_it_and_chunks_share_packe
     assert_eq!(sentence(&record, "bundled"), "the client sent 32 data chunks in 9 packets");
     record.measurement.client.association = Some(Box::new(end(17)));
     silent(&record, "bundled");
+    let mut held_back = silences(true, &[("SctpDelaySackExpireds", 1)], &[204]);
+    held_back.measurement.client.association = Some(Box::new(end(6)));
+    sentence(&held_back, "delayed-sack-with-nagle");
+    silent(&held_back, "bundled");
 }
 
 #[test]

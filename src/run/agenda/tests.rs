@@ -33,7 +33,9 @@ fn work_off(agenda: &mut Agenda<'_>, plan: &Plan, figure: impl Fn(Run) -> u64) -
         if runs.is_empty() {
             return looks;
         }
-        runs.iter().for_each(|&run| agenda.take(&record(plan, run, figure(run))));
+        for &run in &runs {
+            agenda.take(&record(plan, run, figure(run)));
+        }
         looks.push(runs);
     }
 }
@@ -102,7 +104,7 @@ fn a_lost_machine_is_asked_nothing_more() {
 fn a_fixed_number_is_run_at_once() {
     let (sweep, plan) = sweep("name = \"t\"\n[run]\nrepeat = 4\n[axes]\nrcvbuf = [1024, 2048, 4096]\n");
     let looks = work_off(&mut Agenda::new(&plan, &sweep, &[], &[]), &plan, restless);
-    assert_eq!(looks, [plan.runs.clone()]);
+    assert_eq!(looks, std::slice::from_ref(&plan.runs));
 }
 
 #[test]

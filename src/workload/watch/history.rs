@@ -15,6 +15,9 @@ use super::ours;
 /// Most sockets that are followed. What else there is, is counted only.
 const MOST: usize = 256;
 
+/// For so many looks a subflow makes the watcher ask for its connection of MPTCP.
+const NEW: u64 = 16;
+
 /// The size of one buffer from look to look.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sizes {
@@ -116,6 +119,10 @@ impl Track {
             Seen { sctp: Some(sctp), .. } => sctp.chunks(),
             _ => 0,
         }
+    }
+
+    fn is_mptcp(&self) -> bool {
+        self.seen.protocol == diag::Protocol::Mptcp
     }
 
     /// Whether data goes over it: of SCTP over associations, of UDP over any socket.
@@ -238,6 +245,18 @@ impl History {
         open.into_iter().map(|track| track.seen.clone()).collect()
     }
 
+    /// Whether there is a new subflow, and the connection of MPTCP that has its port was not seen. One that joined later may have none.
+    pub(super) fn lacks_mptcp(&self) -> bool {
+        let is_new = |track: &Track| track.open && track.looks <= NEW && track.is_connection() && track.seen.subflow;
+        self.tracks.iter().filter(|track| is_new(track)).any(|subflow| {
+            let port = subflow.seen.local.port();
+            !self
+                .tracks
+                .iter()
+                .any(|track| track.is_mptcp() && track.is_connection() && track.seen.local.port() == port)
+        })
+    }
+
     /// Whether a TCP connection has gone and the kernel has not yet told what it was.
     pub(super) fn is_waiting(&self) -> bool {
         self.tracks.iter().any(|track| {
@@ -265,7 +284,7 @@ impl History {
         }
         let named = |track: &Track| ours(track.seen.protocol) == self.protocol;
         // Over MPTCP the subflows carry the same bytes once more.
-        let hidden = tracks.iter().any(|track| track.seen.protocol == diag::Protocol::Mptcp && track.is_connection());
+        let hidden = tracks.iter().any(|track| track.is_mptcp() && track.is_connection());
         let is_told = |track: &Track| track.is_connection() && !(hidden && track.seen.subflow);
         // Of several that carried as much the one that was there first.
         let best = (0..tracks.len())

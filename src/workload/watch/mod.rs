@@ -135,7 +135,12 @@ impl Sockets {
     fn ask(&mut self, is_due: impl Fn(&Due) -> bool) {
         let Some(diag) = &mut self.diag else { return };
         let mut refused = Vec::new();
-        for (index, question) in self.questions.iter_mut().enumerate().filter(|(_, question)| is_due(&question.due)) {
+        for (index, question) in self.questions.iter_mut().enumerate() {
+            // A subflow tells of a connection that nothing has been seen of: it may be gone when its protocol's turn comes.
+            let is_missed = question.protocol == diag::Protocol::Mptcp && self.history.lacks_mptcp();
+            if !is_due(&question.due) && !is_missed {
+                continue;
+            }
             let now = Instant::now();
             let (protocol, family) = (question.protocol, question.family);
             let of_proc = question.of_proc;
