@@ -349,14 +349,14 @@ kind = "exec"
 [workload.server]
 command = ["true"]
 [workload.client]
-command = ["true"]
+command = ["true", "{mode}"]
 [[workload.metric]]
 name = "level"
 unit = "dB"
 better = "higher"
 regex = '(\d+)'
 [axes]
-nodelay = [false, true]
+"var.mode" = ["plain", "other"]
 "#;
 
 /// Sets what the program printed in each repeat.
@@ -380,12 +380,12 @@ fn what_a_program_printed_is_gated_compared_and_drawn() {
 
     // Less is worse, by a fifth, in one cell of two; the completion is as it was.
     run(&workshop, "less", &[]);
-    let is_on = |axes: &Value| axes.to_string().contains("true");
+    let is_on = |axes: &Value| axes.to_string().contains("other");
     print_levels(&workshop, "less", |axes, wobble| (0.5 + wobble) * if is_on(axes) { 0.8 } else { 1.0 });
     gate(&workshop, "less", &[]).expect(0);
     let ran = gate(&workshop, "less", &["--metric", "level"]).expect(1);
     assert!(
-        ran.out.contains("metric  level") && ran.out.contains("0.5035 dB") && ran.out.contains("0.4028 dB"),
+        ran.out.contains("metric  level") && ran.out.contains("0.503500 dB") && ran.out.contains("0.402800 dB"),
         "{}",
         ran.out
     );

