@@ -339,3 +339,90 @@ fn what_cannot_be_judged_is_an_error_that_says_why() {
     let ran = gate(&workshop, "base", &[]).expect(2);
     assert!(ran.err.contains("has not come to its end"), "{}", ran.err);
 }
+
+const PRINTED: &str = r#"
+name = "made_up"
+[run]
+repeat = 8
+[workload]
+kind = "exec"
+[workload.server]
+command = ["true"]
+[workload.client]
+command = ["true", "{mode}"]
+[[workload.metric]]
+name = "level"
+unit = "dB"
+better = "higher"
+regex = '(\d+)'
+[axes]
+"var.mode" = ["plain", "other"]
+"#;
+
+/// Sets what the program printed in each repeat.
+fn print_levels(workshop: &Workshop, run: &str, level: impl Fn(&Value, f64) -> f64) {
+    edit(workshop, run, |record| {
+        #[expect(clippy::cast_precision_loss, reason = "a handful")]
+        let wobble = ((record["repeat"].as_u64().expect("a number") * 5 + 3) % 8) as f64 / 1000.0;
+        record["metrics"]["level"]["value"] = json!(level(&record["axes"], wobble));
+    });
+}
+
+#[test]
+fn what_a_program_printed_is_gated_compared_and_drawn() {
+    let workshop = Workshop::new(PRINTED);
+    run(&workshop, "base", &[]);
+    print_levels(&workshop, "base", |_, wobble| 0.5 + wobble);
+    workshop.run(&["baseline", "base", "-o", "baseline.json"]).expect(0);
+    let text = std::fs::read_to_string(workshop.path().join("baseline.json")).expect("a file");
+    assert!(text.contains(r#""metrics":{"level":[0.503,0.5"#), "{text}");
+    gate(&workshop, "base", &["--metric", "level"]).expect(0);
+
+    // Less is worse, by a fifth, in one cell of two; the completion is as it was.
+    run(&workshop, "less", &[]);
+    let is_on = |axes: &Value| axes.to_string().contains("other");
+    print_levels(&workshop, "less", |axes, wobble| (0.5 + wobble) * if is_on(axes) { 0.8 } else { 1.0 });
+    gate(&workshop, "less", &[]).expect(0);
+    let ran = gate(&workshop, "less", &["--metric", "level"]).expect(1);
+    assert!(
+        ran.out.contains("metric  level") && ran.out.contains("0.503500 dB") && ran.out.contains("0.402800 dB"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.contains("1 regressed") && !ran.out.contains("in real time"), "no floor: {}", ran.out);
+    gate(&workshop, "less", &["--metric", "level", "--floor", "0.2 dB"]).expect(0);
+    let json: Value =
+        serde_json::from_str(&gate(&workshop, "less", &["--metric", "level", "--json"]).expect(1).out).expect("JSON");
+    assert_eq!((&json["metric"], &json["floor"]), (&json!("level"), &json!(0)));
+
+    let ran = workshop.run(&["compare", "base", "less", "--metric", "level"]).expect(0);
+    assert!(ran.out.contains("1 worse, 0 better, 1 with no difference"), "{}", ran.out);
+    let ran = workshop.run(&["compare", "less", "base", "--metric", "level"]).expect(0);
+    assert!(ran.out.contains("0 worse, 1 better"), "{}", ran.out);
+
+    for other in [&["base"][..], &["base", "less"]] {
+        let ran = workshop.run(&[&["plot"], other, &["--metric", "level"]].concat()).expect(0);
+        let picture = std::fs::read_to_string(workshop.path().join(ran.out.trim())).expect("a picture");
+        assert!(picture.contains("level (dB)"), "{picture}");
+    }
+    for command in [&["plot", "base"][..], &["compare", "base", "less"], &["gate", "base", "--baseline", "less"]] {
+        let ran = workshop.run(&[command, &["--metric", "speed"]].concat()).expect(2);
+        assert!(ran.err.contains("speed") && ran.err.contains("level"), "{command:?}: {}", ran.err);
+    }
+    let ran = workshop.run(&["baseline", "base", "-o", "level.json", "--metric", "level"]).expect(0);
+    assert!(!ran.err.contains("no figures"), "{}", ran.err);
+    workshop.run(&["gate", "base", "--baseline", "level.json", "--metric", "level"]).expect(0);
+
+    // A baseline of an earlier version holds none, and is read.
+    let mut old: Value = serde_json::from_str(&text).expect("JSON");
+    old.as_object_mut().expect("an object").remove("metrics");
+    old["cells"]
+        .as_array_mut()
+        .expect("cells")
+        .iter_mut()
+        .for_each(|cell| drop(cell.as_object_mut().expect("a cell").remove("metrics")));
+    std::fs::write(workshop.path().join("old.json"), old.to_string()).expect("written");
+    workshop.run(&["gate", "base", "--baseline", "old.json"]).expect(0);
+    let ran = workshop.run(&["gate", "base", "--baseline", "old.json", "--metric", "level"]).expect(2);
+    assert!(ran.err.contains("no cell has level on both sides; the baseline has none"), "{}", ran.err);
+}

@@ -57,7 +57,7 @@ fn pictures_are_as_they_were() {
     golden("missing_cells_dark", &draw(&runs::missing_cells(), &dark).expect("a picture"));
     let spread = PlotOptions { stat: Stat::Spread, metric: Metric::GOODPUT, ..PlotOptions::default() };
     golden("spread", &draw(&runs::tcp_buffers(), &spread).expect("a picture"));
-    let sizes = PlotOptions::of("rcvbuf-final".parse().expect("a metric"));
+    let sizes = PlotOptions::of(Metric::named("rcvbuf-final", &[]).expect("a metric"));
     golden("rcvbuf_final", &draw(&runs::tcp_buffers(), &sizes).expect("a picture"));
 }
 
@@ -70,12 +70,37 @@ fn what_was_found_and_where_more_does_not_help_is_marked() {
     let by_kib = PlotOptions { x: Some("nodelay".into()), y: Some("rcvbuf".into()), ..PlotOptions::default() };
     golden("explained_upright", &draw(&run, &by_kib).expect("a picture"));
     // A picture of sizes is not of what the findings explain.
-    let sizes = draw(&run, &PlotOptions::of("rcvbuf-final".parse().expect("a metric"))).expect("a picture");
+    let sizes = draw(&run, &PlotOptions::of(Metric::named("rcvbuf-final", &[]).expect("a metric"))).expect("a picture");
     assert!(!sizes.contains("sctp retransmission timeout"));
 }
 
 /// What the legend says of knees, in part.
 const KNEE: &str = "from here on more";
+
+#[test]
+fn numbers_that_a_program_printed_are_drawn_in_their_unit_and_say_which_way_is_worse() {
+    let run = runs::printed();
+    let printed = Metric::printed(&run.records);
+    let of = |name: &str| PlotOptions::of(Metric::named(name, &printed).expect("printed"));
+    let rate = draw(&run, &of("rate")).expect("a picture");
+    golden("printed_rate", &rate);
+    assert!(rate.contains("rate (msg/s), median of 3 repeats: darker is more, which is better"), "{rate}");
+    let rtt = draw(&run, &of("rtt_avg")).expect("a picture");
+    golden("printed_rtt", &rtt);
+    assert!(rtt.contains("rtt_avg, median of 3 repeats: darker is slower, which is worse") && rtt.contains(" µs"));
+    golden("printed_offset", &draw(&run, &of("offset")).expect("a picture"));
+
+    let mut faster = runs::printed();
+    for record in &mut faster.records {
+        let rate = record.measurement.metrics.get_mut("rate").expect("a rate");
+        rate.value = rate.value.and_then(|value| sweep::measurement::Number::new(value.get() * 1.5));
+    }
+    let ratio = run.with(|a| faster.with(|b| plot::ratio(a, b, &of("rate")))).expect("a picture");
+    golden("printed_ratio", &ratio);
+    assert!(ratio.contains("blue is more, which is better") && ratio.contains("+50 %"), "{ratio}");
+    let repeats = plot::distribution(&run.manifest, &run.cells, &run.records, &[], Sample::Repeats, &of("rate"));
+    assert!(repeats.expect("a picture").contains("distribution of rate (msg/s)"));
+}
 
 #[test]
 fn axes_that_move_together_are_one() {

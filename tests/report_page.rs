@@ -385,9 +385,47 @@ fn figures_are_written_as_everywhere_else() {
     for row in rows {
         let record = run.records.iter().find(|record| row[3] == record.cell.as_str()).expect("its record");
         for (column, name) in ["completion", "goodput", "switches"].into_iter().enumerate() {
-            let metric: sweep::plot::Metric = name.parse().expect("a metric");
+            let metric = sweep::plot::Metric::named(name, &[]).expect("a metric");
             let value = metric.of(&record.measurement).expect("a figure");
-            assert_eq!(row[column].as_str(), Some(metric.unit().show(value as f64).as_str()), "{name} {value}");
+            assert_eq!(row[column].as_str(), Some(metric.unit().show(value.get()).as_str()), "{name} {value}");
+        }
+    }
+}
+
+#[test]
+fn what_a_program_printed_can_be_chosen_and_is_written_as_in_pictures() {
+    let Some(browser) = chromium() else { return };
+    let run = runs::printed();
+    let result = play(
+        &browser,
+        &page(&run),
+        "const names = [...$('metric').options].map((option) => option.textContent);
+        set($('metric'), names.indexOf('rate (msg/s)'));
+        const legend = $('legend').textContent;
+        fire(cells()[0], 'pointermove');
+        const heads = [...document.querySelectorAll('#table th')].map((cell) => cell.textContent);
+        const at = ['rtt_avg', 'rate', 'offset', 'cell'].map((name) => heads.indexOf(name));
+        const rows = [...document.querySelectorAll('#table tbody tr')].map((row) => at.map((column) => row.cells[column].textContent));
+        return { names, legend, details: $('details').textContent, rows };",
+    );
+    for name in ["rtt_avg", "rate (msg/s)", "offset"] {
+        assert!(result["names"].as_array().expect("names").contains(&name.into()), "{name}: {result}");
+    }
+    let text = |name: &str| result[name].as_str().expect("a text").to_owned();
+    assert!(text("legend").contains("rate (msg/s)") && text("legend").contains("which is better"), "{result}");
+    assert!(text("details").contains("/usr/bin/meter --size '<b>', exit code 0"), "{result}");
+    assert!(text("details").contains("rate (msg/s)") && text("details").contains("offset"), "{result}");
+    let printed = sweep::plot::Metric::printed(&run.records);
+    let rows = result["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), run.cells.len());
+    for row in rows {
+        let cell = run.cells.iter().find(|cell| row[3] == cell.cell.as_str()).expect("its cell");
+        for (column, name) in ["rtt_avg", "rate", "offset"].into_iter().enumerate() {
+            let unit = sweep::plot::Metric::named(name, &printed).expect("printed").unit();
+            let summary = cell.metrics.iter().find(|metric| metric.name == name).expect("its summary");
+            let factor = if name == "rtt_avg" { 1e6 } else { 1.0 };
+            let median = summary.median.expect("a median") * factor;
+            assert_eq!(row[column].as_str(), Some(unit.show(median).as_str()), "{name}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::gate::{Baseline, GateError, Metric, load};
+use crate::gate::{Baseline, GateError, Metric, ProgramMetric, load};
 use crate::record::write_atomically;
 
 use super::exit::Exit;
@@ -21,9 +21,10 @@ pub(super) struct BaselineArgs {
     /// Why these figures are the right ones from now on; kept in the file. Needed where the file exists and its figures change.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// Keep these figures of each repeat instead of completion and goodput: chunk-p99, cpu, …
+    /// Keep these figures of each repeat instead of completion, goodput and what programs printed: chunk-p99, cpu, a name of
+    /// [[workload.metric]], …
     #[arg(long, value_name = "METRIC", value_delimiter = ',')]
-    metric: Vec<Metric>,
+    metric: Vec<String>,
 }
 
 pub(super) fn baseline(arguments: &BaselineArgs) -> Result<Exit, Exit> {
@@ -37,9 +38,14 @@ pub(super) fn baseline(arguments: &BaselineArgs) -> Result<Exit, Exit> {
     for warning in &loaded.warnings {
         eprintln!("warning: {warning}");
     }
-    let metrics =
-        if arguments.metric.is_empty() { &[Metric::Completion, Metric::Goodput] } else { &arguments.metric[..] };
-    let new = Baseline::of(&manifest, &loaded.records, metrics).map_err(wrong)?;
+    let printed = ProgramMetric::of_all(&loaded.records);
+    let metrics: Vec<Metric> = if arguments.metric.is_empty() {
+        [Metric::Completion, Metric::Goodput].into_iter().chain(printed.into_iter().map(Metric::Program)).collect()
+    } else {
+        let named: Result<_, _> = arguments.metric.iter().map(|name| Metric::named(name, &printed)).collect();
+        named.map_err(|error| complain(&error))?
+    };
+    let new = Baseline::of(&manifest, &loaded.records, &metrics).map_err(wrong)?;
     let reason = arguments.reason.as_deref();
     let file = &arguments.out;
     let kept = if file.exists() {
@@ -53,7 +59,7 @@ pub(super) fn baseline(arguments: &BaselineArgs) -> Result<Exit, Exit> {
         std::fs::create_dir_all(folder).map_err(|error| complain(&error))?;
     }
     write_atomically(file, text.as_bytes()).map_err(|error| complain(&error))?;
-    let without = kept.cells.iter().filter(|cell| cell.figures.is_empty()).count();
+    let without = kept.cells.iter().filter(|cell| cell.is_without_figures()).count();
     if without > 0 {
         eprintln!("note: {without} of {} cells have no figures", kept.cells.len());
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::backend::Parallel;
-use crate::gate::{Baseline, Metric};
+use crate::gate::{Baseline, all_metrics};
 use crate::plan::{Plan, Run};
 use crate::record::{Host, Manifest, Program, RunDir};
 use crate::run::{Choice, Destination, Request, execute};
@@ -87,7 +87,8 @@ pub(super) fn confirm(
         .manifest()
         .and_then(|manifest| Ok((manifest, finished.dir.read()?)))
         .map_err(|error| complain(&error))?;
-    let again = Baseline::of(&manifest, &loaded.records, &Metric::ALL).map_err(|error| complain(&error))?;
+    let again =
+        Baseline::of(&manifest, &loaded.records, &all_metrics(&loaded.records)).map_err(|error| complain(&error))?;
     Ok(Confirmation::Again(Box::new(again)))
 }
 

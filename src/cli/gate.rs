@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::gate::{
-    Aspect, DEFAULT_ALPHA, DEFAULT_MAX_REGRESSION, Judgement, Matching, Metric, Overall, Rules, annotations,
+    Aspect, Baseline, DEFAULT_ALPHA, DEFAULT_MAX_REGRESSION, Judgement, Matching, Metric, Overall, Rules, annotations,
     judgement_text, junit, load, markdown,
 };
 use crate::record::write_atomically;
@@ -27,13 +27,14 @@ pub(super) struct GateArgs {
     #[arg(long, value_name = "FILE")]
     baseline: PathBuf,
     /// What to compare instead of completion (of goodput, where nothing has a completion): goodput, chunk-p50, chunk-p90,
-    /// chunk-p99, chunk-p99.9, chunk-max, cpu.
+    /// chunk-p99, chunk-p99.9, chunk-max, cpu, or a name of [[workload.metric]].
     #[arg(long, value_name = "METRIC")]
-    metric: Option<Metric>,
+    metric: Option<String>,
     /// The share by which a median may worsen: 5%, 0.1%. In virtual time it alone decides.
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "5%")]
     max_regression: Percent,
-    /// The least change of a median that counts in real time: 20us, 5Mbit/s. Without it 10 µs, or 1 Mbit/s.
+    /// The least change of a median that counts in real time: 20us, 5Mbit/s. Without it 10 µs, or 1 Mbit/s; none of
+    /// what a program printed.
     #[arg(long, value_name = "AMOUNT")]
     floor: Option<String>,
     /// How often a gate in real time may find a change where nothing changed, over all its cells together.
@@ -84,6 +85,11 @@ pub(super) fn matching(text: &str) -> Result<Matching, String> {
         .ok_or_else(|| format!("`{text}` is not a way to match cells: {}", Matching::NAMES.join(" or ")))
 }
 
+/// The metric of that name, among the built-in ones and those of both sides.
+pub(super) fn metric(name: &str, first: &Baseline, second: &Baseline) -> Result<Metric, Exit> {
+    Metric::named(name, &[&second.metrics[..], &first.metrics[..]].concat()).map_err(|error| complain(&error))
+}
+
 /// What `--json` prints.
 #[derive(Serialize)]
 struct Report<'a> {
@@ -97,7 +103,8 @@ pub(super) fn gate(arguments: &GateArgs) -> Result<Exit, Exit> {
     let native_refused = if arguments.no_confirm { None } else { super::become_native() };
     let (after, run) = load(&arguments.run).map_err(|error| complain(&error))?;
     let (before, _) = load(&arguments.baseline).map_err(|error| complain(&error))?;
-    let metric = arguments.metric.unwrap_or_else(|| after.usual_metric());
+    let named = arguments.metric.as_deref().map(|name| metric(name, &before, &after)).transpose()?;
+    let metric = named.unwrap_or_else(|| after.usual_metric());
     let floor = arguments.floor.as_deref().map(|text| metric.amount(text)).transpose();
     let rules = Rules {
         metric: Some(metric),
@@ -180,7 +187,8 @@ mod tests {
     #[test]
     fn metrics_are_those_of_pictures_with_the_same_sense() {
         for metric in Metric::ALL {
-            let drawn: crate::plot::Metric = metric.name().parse().expect("a metric of `sweep plot`");
+            let drawn: crate::plot::Metric =
+                crate::plot::Metric::named(metric.name(), &[]).expect("a metric of `sweep plot`");
             let down = drawn.direction() == crate::plot::Direction::WorseDown;
             assert_eq!(metric.worse() == crate::gate::Worse::Down, down, "{metric}");
         }

@@ -21,8 +21,9 @@ pub(super) struct PlotArgs {
     /// A second run: the picture is then the ratio of its figures to the first one's.
     other: Option<PathBuf>,
     /// What to draw instead of both latency and throughput: completion, goodput, chunk-p99, cpu, rcvbuf-final, …
+    /// or a number that a program printed, by its name in [[workload.metric]].
     #[arg(long, value_name = "METRIC")]
-    metric: Option<Metric>,
+    metric: Option<String>,
     /// Which figure of a cell's repeats: median, min, max, mean or spread.
     #[arg(long, value_name = "STAT")]
     stat: Option<Stat>,
@@ -96,8 +97,10 @@ impl Read {
 
 pub(super) fn plot(arguments: &PlotArgs) -> Result<Exit, Exit> {
     let run = read(&arguments.run)?;
-    let metric = arguments.metric.unwrap_or(Metric::COMPLETION);
-    let mut options = PlotOptions::of(metric);
+    let printed = Metric::printed(&run.loaded.records);
+    let named = arguments.metric.as_deref().map(|name| Metric::named(name, &printed)).transpose();
+    let metric = named.map_err(|error| complain(&error))?.unwrap_or(Metric::COMPLETION);
+    let mut options = PlotOptions::of(metric.clone());
     options.x.clone_from(&arguments.x);
     options.y.clone_from(&arguments.y);
     options.facet.clone_from(&arguments.facet);

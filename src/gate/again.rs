@@ -38,11 +38,11 @@ impl Judgement {
         let matched: HashMap<String, Matched<'_>> =
             matched(before, again, rules.matching).into_iter().map(|cell| (cell.id(), cell)).collect();
         let mut fresh: Vec<Judged> =
-            self.suspects().iter().filter_map(|id| matched.get(*id)).map(|cell| compared(cell, self.metric)).collect();
+            self.suspects().iter().filter_map(|id| matched.get(*id)).map(|cell| compared(cell, &self.metric)).collect();
         let tests = self.tests.max(fresh.len());
         correct(&mut fresh, tests);
         for cell in &mut fresh {
-            cell.judge(self.metric, &rules, tests, self.shift);
+            cell.judge(&self.metric, &rules, tests, self.shift);
         }
         let fresh: BTreeMap<String, Judged> = fresh.into_iter().map(|cell| (cell.cell.clone(), cell)).collect();
         for cell in self.cells.iter_mut().filter(|cell| cell.suspect) {

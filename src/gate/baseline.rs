@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::environment::Environment;
 use super::error::GateError;
-use super::metric::Metric;
-use crate::measurement::Outcome;
+use super::metric::{Metric, ProgramMetric};
+use crate::measurement::{Number, Outcome};
 use crate::record::{Manifest, Record, RunDir};
 use crate::settings::{Axes, Clock};
 use crate::stats::summarise;
@@ -34,6 +34,10 @@ pub struct Baseline {
     /// Settings that all cells share, as the sweep set them, by their path.
     #[serde(default)]
     pub fixed: BTreeMap<String, serde_json::Value>,
+    /// What programs printed and cells have among their [`BaselineCell::metrics`], by name. None in the files of earlier versions, which
+    /// pass over it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<ProgramMetric>,
     /// The cells, in the order of their values on the axes.
     pub cells: Vec<BaselineCell>,
 }
@@ -70,12 +74,32 @@ pub struct BaselineCell {
     /// The figures of each repeat, by the field of their metric, in the order of the repeats' numbers, which is that of the run.
     /// `None` where a repeat has none.
     pub figures: BTreeMap<String, Vec<Option<u64>>>,
+    /// The same of what programs printed, by the name of the metric, in its own unit.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<String, Vec<Option<Number>>>,
 }
 
 impl BaselineCell {
     /// The figures of a metric by the number of the repeat.
-    pub fn repeats(&self, metric: Metric) -> &[Option<u64>] {
-        self.figures.get(metric.field()).map_or(&[], Vec::as_slice)
+    pub fn repeats(&self, metric: &Metric) -> Vec<Option<Number>> {
+        if let Metric::Program(metric) = metric {
+            return self.metrics.get(&metric.name).cloned().unwrap_or_default();
+        }
+        let figures = self.figures.get(metric.field()).map_or(&[][..], Vec::as_slice);
+        figures.iter().map(|figure| figure.map(Number::from)).collect()
+    }
+
+    /// Whether it has figures of a metric.
+    pub(super) fn has(&self, metric: &Metric) -> bool {
+        match metric {
+            Metric::Program(metric) => self.metrics.contains_key(&metric.name),
+            _ => self.figures.contains_key(metric.field()),
+        }
+    }
+
+    /// Whether it has no figures at all.
+    pub fn is_without_figures(&self) -> bool {
+        self.figures.is_empty() && self.metrics.is_empty()
     }
 }
 
@@ -101,13 +125,22 @@ impl Baseline {
             }
             let of_cell = repeats.get(summary.cell.as_str()).map_or(&[][..], Vec::as_slice);
             let count = of_cell.iter().map(|record| record.repeat as usize + 1).max().unwrap_or(0);
-            let figures = metrics.iter().filter_map(|metric| {
-                let mut figures = vec![None; count];
+            let (mut figures, mut printed) = (BTreeMap::new(), BTreeMap::new());
+            for metric in metrics {
+                let mut of_metric: Vec<Option<Number>> = vec![None; count];
                 for record in of_cell.iter().filter(|record| record.measurement.outcome == Outcome::Measured) {
-                    figures[record.repeat as usize] = metric.of(&record.measurement);
+                    of_metric[record.repeat as usize] = metric.of(&record.measurement);
                 }
-                figures.iter().any(Option::is_some).then(|| (metric.field().to_owned(), figures))
-            });
+                if of_metric.iter().all(Option::is_none) {
+                    continue;
+                }
+                if matches!(metric, Metric::Program(_)) {
+                    printed.insert(metric.field().to_owned(), of_metric);
+                } else {
+                    let whole = of_metric.into_iter().map(|figure| figure.map(whole)).collect();
+                    figures.insert(metric.field().to_owned(), whole);
+                }
+            }
             cells.push(BaselineCell {
                 cell: summary.cell.clone(),
                 axes: summary.axes.clone(),
@@ -121,7 +154,8 @@ impl Baseline {
                 kernel: summary.kernel.release.clone(),
                 clock: summary.clock,
                 machine: summary.machines.join(", "),
-                figures: figures.collect(),
+                figures,
+                metrics: printed,
             });
         }
         let fixed = manifest.sweep.resolved.get("fixed").and_then(serde_json::Value::as_object);
@@ -132,6 +166,10 @@ impl Baseline {
             accepted: Vec::new(),
             environment: Environment::of(manifest),
             fixed: fixed.into_iter().flatten().map(|(path, value)| (path.clone(), value.clone())).collect(),
+            metrics: program_metrics(metrics)
+                .filter(|metric| cells.iter().any(|cell| cell.metrics.contains_key(&metric.name)))
+                .cloned()
+                .collect(),
             cells,
         })
     }
@@ -196,9 +234,28 @@ impl Baseline {
 
     /// The cells' metric where none is named: completion, or goodput where no cell has a completion.
     pub fn usual_metric(&self) -> Metric {
-        let has = |metric: Metric| self.cells.iter().any(|cell| cell.repeats(metric).iter().any(Option::is_some));
-        if !has(Metric::Completion) && has(Metric::Goodput) { Metric::Goodput } else { Metric::Completion }
+        let has = |metric: &Metric| self.cells.iter().any(|cell| cell.repeats(metric).iter().any(Option::is_some));
+        if !has(&Metric::Completion) && has(&Metric::Goodput) { Metric::Goodput } else { Metric::Completion }
     }
+}
+
+/// Those of metrics that programs print.
+fn program_metrics(metrics: &[Metric]) -> impl Iterator<Item = &ProgramMetric> {
+    metrics.iter().filter_map(|metric| match metric {
+        Metric::Program(metric) => Some(metric),
+        _ => None,
+    })
+}
+
+/// A built-in figure, which is whole and not negative.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, and not negative")]
+fn whole(figure: Number) -> u64 {
+    figure.get() as u64
+}
+
+/// All that records hold: every built-in metric, and what programs printed.
+pub fn all_metrics(records: &[Record]) -> Vec<Metric> {
+    Metric::ALL.into_iter().chain(ProgramMetric::of_all(records).into_iter().map(Metric::Program)).collect()
 }
 
 /// What lies at a path: the folder of a run, which has come to its end, or a baseline. With the run's manifest.
@@ -218,7 +275,7 @@ pub fn load(path: &Path) -> Result<(Baseline, Option<(RunDir, Manifest)>), GateE
     if loaded.records.iter().all(|record| record.warmup) {
         return Err(GateError::Empty { path: path.to_owned() });
     }
-    let baseline = Baseline::of(&manifest, &loaded.records, &Metric::ALL)?;
+    let baseline = Baseline::of(&manifest, &loaded.records, &all_metrics(&loaded.records))?;
     Ok((baseline, Some((dir, manifest))))
 }
 
@@ -228,8 +285,8 @@ pub(crate) mod tests {
 
     use serde_json::json;
 
-    use super::{Baseline, GateError, Metric};
-    use crate::measurement::{Measurement, Outcome};
+    use super::{Baseline, GateError, Metric, all_metrics};
+    use crate::measurement::{Measurement, Number, Outcome};
     use crate::record::{Record, example, example_manifest};
     use crate::settings::{Axes, Clock, Value};
 
@@ -275,7 +332,7 @@ pub(crate) mod tests {
         std::fs::write(&path, &text).expect("written");
         let read = Baseline::read(&path).expect("read");
         assert_eq!(read, again);
-        assert_eq!(read.cells[0].repeats(Metric::Completion), [Some(1000), Some(1001), Some(1002), None]);
+        assert_eq!(read.cells[0].figures["completion_ns"], [Some(1000), Some(1001), Some(1002), None]);
         assert_eq!((read.cells[0].outcome, read.cells[0].reason.as_deref()), (Outcome::TimedOut, Some("no echo")));
         assert_eq!(
             text.lines().filter(|line| line.contains("completion_ns")).count(),
@@ -311,6 +368,53 @@ pub(crate) mod tests {
         let reasons: Vec<_> = renewed.accepted.iter().map(|accepted| accepted.reason.as_str()).collect();
         assert_eq!(reasons, ["first", "a faster kernel"]);
         assert_eq!(renewed.clone().accepting(Some("a faster kernel")), renewed, "once is enough");
+    }
+
+    /// A record with a number that a program printed.
+    fn printed(cell: &str, repeat: u32, unit: &str, value: f64) -> Record {
+        let mut record = example(cell, repeat, 1000);
+        let number = crate::measurement::Metric {
+            value: Number::new(value),
+            unit: unit.into(),
+            better: crate::units::Better::Higher,
+            reason: None,
+        };
+        record.measurement.metrics.insert("level".into(), number);
+        record
+    }
+
+    #[test]
+    fn numbers_of_programs_are_kept_with_their_unit_beside_the_figures() {
+        let records: Vec<Record> =
+            [12.5, 12.0, -0.25].into_iter().zip(0..).map(|(value, repeat)| printed("a", repeat, "dB", value)).collect();
+        let baseline = Baseline::of(&example_manifest("x"), &records, &all_metrics(&records)).expect("made");
+        let text = baseline.text().expect("written");
+        assert!(text.contains(r#""metrics":{"level":[12.5,12,-0.25]}"#), "{text}");
+        let file: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(file["format"], 1, "earlier versions read it, and pass over it");
+        assert_eq!(file["metrics"], json!([{"name": "level", "unit": "dB", "better": "higher"}]));
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("baseline.json");
+        std::fs::write(&path, &text).expect("written");
+        assert_eq!(Baseline::read(&path).expect("read"), baseline);
+        let without = Baseline::of(&example_manifest("x"), &records, &[Metric::Completion]).expect("made");
+        assert!(!without.text().expect("written").contains("metrics"), "as before where nothing was printed");
+    }
+
+    #[test]
+    fn a_number_in_another_unit_is_not_compared() {
+        let of = |unit| {
+            let records = [printed("a", 0, unit, 1.0)];
+            Baseline::of(&example_manifest("x"), &records, &all_metrics(&records)).expect("made")
+        };
+        let level = Metric::named("level", &of("dB").metrics).expect("printed");
+        let compare = |first: &Baseline, second: &Baseline| {
+            crate::gate::Comparison::new(first, second, Some(&level), crate::gate::Matching::Id, 0.0)
+        };
+        assert!(compare(&of("dB"), &of("dB")).is_ok());
+        let error = compare(&of("dB"), &of("W")).expect_err("another unit");
+        assert!(matches!(error, GateError::NotTheSame { .. }), "{error}");
+        assert!(error.to_string().contains("level is in `dB`, where higher is better"), "{error}");
     }
 
     #[test]

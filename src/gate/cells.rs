@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::baseline::{Baseline, BaselineCell};
 use super::metric::Metric;
-use crate::measurement::Outcome;
+use crate::measurement::{Number, Outcome};
 use crate::settings::{Axes, Clock};
 use crate::stats::{Figures, MannWhitney, Ratio, mann_whitney, ratio};
 use crate::units::choice;
@@ -84,25 +84,27 @@ impl Matched<'_> {
 
     /// The figures of both sides. In virtual time the same repeats of both: each repeat begins at a moment of its own, and another
     /// one is another measurement.
-    pub(super) fn sides(&self, metric: Metric) -> (Option<Side>, Option<Side>) {
+    pub(super) fn sides(&self, metric: &Metric) -> (Option<Side>, Option<Side>) {
+        let [before, after] = [self.before, self.after].map(|cell| cell.map(|cell| (cell, cell.repeats(metric))));
         let common = |index: usize| {
-            let has = |cell: &BaselineCell| cell.repeats(metric).get(index).copied().flatten().is_some();
-            !self.exact() || self.before.zip(self.after).is_none_or(|(before, after)| has(before) && has(after))
+            let has = |repeats: &[Option<Number>]| repeats.get(index).copied().flatten().is_some();
+            !self.exact()
+                || before.as_ref().zip(after.as_ref()).is_none_or(|((_, before), (_, after))| has(before) && has(after))
         };
-        let side = |cell: &BaselineCell| {
-            let figures = cell.repeats(metric).iter().enumerate();
-            let figures: Vec<u64> =
+        let side = |(cell, repeats): &(&BaselineCell, Vec<Option<Number>>)| {
+            let figures = repeats.iter().enumerate();
+            let figures: Vec<Number> =
                 figures.filter(|(index, _)| common(*index)).filter_map(|(_, figure)| *figure).collect();
             Side {
                 outcome: cell.outcome,
                 reason: cell.reason.clone(),
                 median: Figures::of(figures.clone()).map(|figures| figures.median),
-                repeats: cell.repeats(metric).len(),
-                measured: cell.repeats(metric).iter().flatten().count(),
+                repeats: repeats.len(),
+                measured: repeats.iter().flatten().count(),
                 figures,
             }
         };
-        (self.before.map(side), self.after.map(side))
+        (before.as_ref().map(side), after.as_ref().map(side))
     }
 }
 
@@ -114,13 +116,13 @@ pub struct Side {
     /// Why, for every outcome but `measured`.
     pub reason: Option<String>,
     /// The median of the figures.
-    pub median: Option<u64>,
+    pub median: Option<Number>,
     /// All repeats.
     pub repeats: usize,
     /// Repeats that have a figure.
     pub measured: usize,
     /// The figures that are compared, in the order of the run.
-    pub figures: Vec<u64>,
+    pub figures: Vec<Number>,
 }
 
 #[cfg(test)]
@@ -128,6 +130,7 @@ mod tests {
     use super::{Matching, matched};
     use crate::gate::baseline::tests::of_completions;
     use crate::gate::metric::Metric;
+    use crate::measurement::Number;
     use crate::settings::Clock;
 
     #[test]
@@ -146,13 +149,13 @@ mod tests {
 
     #[test]
     fn in_virtual_time_the_same_repeats_are_compared() {
-        for (clock, compared) in [(Clock::Virtual, vec![10, 30]), (Clock::Real, vec![10, 20, 30])] {
+        for (clock, compared) in [(Clock::Virtual, vec![10, 30]), (Clock::Real, vec![10_u64, 20, 30])] {
             let before = of_completions(clock, &[vec![10, 20, 30]]);
             let mut after = of_completions(clock, &[vec![11, 21, 31, 41]]);
             after.cells[0].figures.get_mut("completion_ns").expect("figures")[1] = None;
             let cells = matched(&before, &after, Matching::Id);
-            let (first, second) = cells[0].sides(Metric::Completion);
-            assert_eq!(first.expect("there").figures, compared);
+            let (first, second) = cells[0].sides(&Metric::Completion);
+            assert_eq!(first.expect("there").figures, compared.into_iter().map(Number::from).collect::<Vec<_>>());
             let second = second.expect("there");
             assert_eq!((second.repeats, second.measured), (4, 3));
         }

@@ -79,7 +79,7 @@ impl Comparison {
     pub fn new(
         first: &Baseline,
         second: &Baseline,
-        metric: Option<Metric>,
+        metric: Option<&Metric>,
         matching: Matching,
         least: f64,
     ) -> Result<Self, GateError> {
@@ -90,7 +90,7 @@ impl Comparison {
         let mut cells: Vec<Compared> = matched
             .iter()
             .map(|matched| {
-                let (first, second) = matched.sides(metric);
+                let (first, second) = matched.sides(&metric);
                 let (test, ratio) = matched.contrast(first.as_ref(), second.as_ref());
                 Compared {
                     cell: matched.id(),
@@ -110,14 +110,14 @@ impl Comparison {
         let corrected = benjamini_hochberg(&values);
         tested.into_iter().zip(corrected).for_each(|(cell, p)| cell.adjusted_p = Some(p));
         for cell in &mut cells {
-            cell.difference = cell.says(metric, least);
+            cell.difference = cell.says(&metric, least);
         }
         Ok(Self { sweeps: [first.sweep.clone(), second.sweep.clone()], metric, differences, cells })
     }
 }
 
 impl Compared {
-    fn says(&self, metric: Metric, least: f64) -> Difference {
+    fn says(&self, metric: &Metric, least: f64) -> Difference {
         let (first, second) = match (&self.first, &self.second) {
             (Some(first), Some(second)) => (first, second),
             (Some(_), None) => return Difference::OnlyFirst,
@@ -128,8 +128,8 @@ impl Compared {
             std::cmp::Ordering::Equal => return Difference::None,
             order => order.is_gt(),
         };
-        #[expect(clippy::cast_precision_loss, reason = "measurements, which have no 16 digits")]
-        let small = before.abs_diff(after) as f64 <= least * before as f64;
+        let (before, after) = (before.get(), after.get());
+        let small = (after - before).abs() <= least * before.abs();
         let found = self.exact || self.adjusted_p.is_some_and(|p| p <= LEVEL);
         if found && small {
             return Difference::None;
@@ -150,7 +150,7 @@ mod tests {
     use crate::gate::metric::Metric;
     use crate::settings::Clock;
 
-    fn of(clock: Clock, first: &[Vec<u64>], second: &[Vec<u64>], metric: Metric) -> Vec<Difference> {
+    fn of(clock: Clock, first: &[Vec<u64>], second: &[Vec<u64>], metric: &Metric) -> Vec<Difference> {
         let (first, second) = (of_completions(clock, first), of_completions(clock, second));
         let found = Comparison::new(&first, &second, Some(metric), Matching::Id, 0.0).expect("compared");
         found.cells.iter().map(|cell| cell.difference).collect()
@@ -161,11 +161,11 @@ mod tests {
         let first = [vec![100, 101, 102, 103, 104], vec![100, 120, 140, 160, 180], vec![100, 101], vec![1]];
         let second = [vec![200, 201, 202, 203, 204], vec![101, 121, 141, 161, 181], vec![200, 201]];
         assert_eq!(
-            of(Clock::Real, &first, &second, Metric::Completion),
+            of(Clock::Real, &first, &second, &Metric::Completion),
             [Difference::Worse, Difference::None, Difference::TooFew, Difference::OnlyFirst]
         );
         assert_eq!(
-            of(Clock::Real, &first[..1], &second[..1], Metric::Goodput),
+            of(Clock::Real, &first[..1], &second[..1], &Metric::Goodput),
             [Difference::Worse],
             "slower is less goodput"
         );
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn virtual_time_is_exact() {
         assert_eq!(
-            of(Clock::Virtual, &[vec![1000], vec![5]], &[vec![999], vec![5]], Metric::Completion),
+            of(Clock::Virtual, &[vec![1000], vec![5]], &[vec![999], vec![5]], &Metric::Completion),
             [Difference::Better, Difference::None]
         );
     }
@@ -183,7 +183,7 @@ mod tests {
     fn a_change_below_what_counts_is_no_difference() {
         let first = of_completions(Clock::Virtual, &[vec![1000], vec![1000], vec![1000]]);
         let second = of_completions(Clock::Virtual, &[vec![1050], vec![1051], vec![940]]);
-        let found = Comparison::new(&first, &second, Some(Metric::Completion), Matching::Id, 0.05).expect("compared");
+        let found = Comparison::new(&first, &second, Some(&Metric::Completion), Matching::Id, 0.05).expect("compared");
         let differences: Vec<_> = found.cells.iter().map(|cell| cell.difference).collect();
         assert_eq!(differences, [Difference::None, Difference::Worse, Difference::Better]);
     }

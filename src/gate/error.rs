@@ -73,6 +73,18 @@ pub enum GateError {
         /// What each side has.
         which: String,
     },
+    /// A program's number is another one on each side.
+    #[error(
+        "{metric} is {before} in the baseline and {after} in the run: make the baseline anew, or give one of the two metrics another name"
+    )]
+    NotTheSame {
+        /// What was to be compared.
+        metric: Metric,
+        /// Its unit and direction on one side.
+        before: String,
+        /// And on the other.
+        after: String,
+    },
     /// A baseline would be replaced without a reason.
     #[error("`{}` exists and its figures would change: say why they may with `--reason TEXT`", path.display())]
     NoReason {

@@ -10,6 +10,7 @@ use super::judged::{Judged, compared, correct};
 use super::look::{Look, Shift, look};
 use super::metric::Metric;
 use super::rules::Rules;
+use crate::measurement::Number;
 use crate::units::choice;
 
 choice! {
@@ -58,7 +59,7 @@ pub struct Judgement {
     /// The share by which a median may worsen.
     pub max_regression: f64,
     /// The least change that counts in real time, in the metric's unit.
-    pub floor: u64,
+    pub floor: Number,
     /// The probability of a significant change anywhere among cells that did not change.
     pub alpha: f64,
     /// Cells tested together in real time.
@@ -78,20 +79,35 @@ pub struct Judgement {
 }
 
 /// The metric that both sides can be compared by.
-pub(super) fn metric_of(rules: Option<Metric>, before: &Baseline, after: &Baseline) -> Result<Metric, GateError> {
-    let metric = rules.unwrap_or_else(|| after.usual_metric());
-    let has = |side: &Baseline| side.cells.iter().any(|cell| cell.figures.contains_key(metric.field()));
+pub(super) fn metric_of(rules: Option<&Metric>, before: &Baseline, after: &Baseline) -> Result<Metric, GateError> {
+    let metric = rules.cloned().unwrap_or_else(|| after.usual_metric());
+    let has = |side: &Baseline| side.cells.iter().any(|cell| cell.has(&metric));
     // A side on which nothing at all was measured lacks every metric, and its outcomes are what is to be told.
-    let measured = |side: &Baseline| side.cells.iter().any(|cell| !cell.figures.is_empty());
+    let measured = |side: &Baseline| side.cells.iter().any(|cell| !cell.is_without_figures());
     let lacks: Vec<&str> = [("the baseline", before), ("the run", after)]
         .into_iter()
         .filter(|(_, side)| measured(side) && !has(side))
         .map(|(name, _)| name)
         .collect();
     if lacks.is_empty() {
-        return Ok(metric);
+        return same_unit(&metric, before, after).map(|()| metric);
     }
     Err(GateError::NoFigures { metric, which: format!("{} has none", lacks.join(" and ")) })
+}
+
+/// Whether a program's number means the same on both sides.
+fn same_unit(metric: &Metric, before: &Baseline, after: &Baseline) -> Result<(), GateError> {
+    let of = |side: &Baseline| {
+        let named =
+            side.metrics.iter().find(|found| found.name == metric.name() && matches!(metric, Metric::Program(_)));
+        named.map(|found| format!("in `{}`, where {} is better", found.unit, found.better))
+    };
+    match (of(before), of(after)) {
+        (Some(before), Some(after)) if before != after => {
+            Err(GateError::NotTheSame { metric: metric.clone(), before, after })
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Judgement {
@@ -100,10 +116,10 @@ impl Judgement {
     /// # Errors
     /// If no cell has the figures that are to be compared.
     pub fn new(before: &Baseline, after: &Baseline, rules: &Rules) -> Result<Self, GateError> {
-        let metric = metric_of(rules.metric, before, after)?;
+        let metric = metric_of(rules.metric.as_ref(), before, after)?;
         let matched = matched(before, after, rules.matching);
         let differences = differences(before, after, &matched, &rules.allow);
-        let look = look(after, metric, rules);
+        let look = look(after, &metric, rules);
         let mut withheld: Vec<String> = differences
             .iter()
             .filter(|difference| difference.refused)
@@ -112,7 +128,7 @@ impl Judgement {
         if let Some(found) = look.as_ref().filter(|found| found.alarm) {
             withheld.push(alarm(found));
         }
-        let mut cells: Vec<Judged> = matched.iter().map(|matched| compared(matched, metric)).collect();
+        let mut cells: Vec<Judged> = matched.iter().map(|matched| compared(matched, &metric)).collect();
         let tests = cells.iter().filter(|cell| cell.test.is_some()).count();
         correct(&mut cells, tests);
         let real = cells.iter().filter(|cell| cell.test.is_some());
@@ -121,8 +137,8 @@ impl Judgement {
             withheld.push(shifted(&found));
         }
         for cell in &mut cells {
-            cell.judge(metric, rules, tests, shift);
-            cell.suspect = cell.looks_worse(metric, rules);
+            cell.judge(&metric, rules, tests, shift);
+            cell.suspect = cell.looks_worse(&metric, rules);
         }
         if !withheld.is_empty() {
             cells.iter_mut().filter(|cell| cell.verdict != Verdict::Missing && cell.verdict != Verdict::New).for_each(
@@ -135,9 +151,9 @@ impl Judgement {
         }
         Ok(Self {
             sweep: after.sweep.clone(),
-            metric,
             max_regression: rules.max_regression,
-            floor: rules.floor.unwrap_or(metric.floor()),
+            floor: rules.floor.unwrap_or_else(|| metric.floor()),
+            metric,
             alpha: rules.alpha,
             tests,
             differences,

@@ -7,7 +7,7 @@ use super::judge::Verdict;
 use super::look::Shift;
 use super::metric::Metric;
 use super::rules::{RESTLESS, Rules, SCREEN, Size};
-use crate::measurement::Outcome;
+use crate::measurement::{Number, Outcome};
 use crate::settings::Axes;
 use crate::stats::{Figures, MannWhitney, Ratio, Shape, holm, minimum_p, repeats_needed};
 
@@ -44,7 +44,7 @@ pub struct Judged {
 }
 
 /// The figures of a cell beside each other, not judged yet.
-pub(super) fn compared(matched: &Matched<'_>, metric: Metric) -> Judged {
+pub(super) fn compared(matched: &Matched<'_>, metric: &Metric) -> Judged {
     let (before, after) = matched.sides(metric);
     let (test, ratio) = matched.contrast(before.as_ref(), after.as_ref());
     let counts = before.as_ref().zip(after.as_ref()).map(|(before, after)| (before.figures.len(), after.figures.len()));
@@ -87,7 +87,7 @@ fn rank(outcome: Outcome) -> u8 {
 
 impl Judged {
     /// Judges a compared and corrected cell among so many tests.
-    pub(super) fn judge(&mut self, metric: Metric, rules: &Rules, tests: usize, shift: Option<Shift>) {
+    pub(super) fn judge(&mut self, metric: &Metric, rules: &Rules, tests: usize, shift: Option<Shift>) {
         let (verdict, note) = self.by_outcome().unwrap_or_else(|| self.by_figures(metric, rules, tests, shift));
         self.verdict = verdict;
         self.notes.extend(note);
@@ -97,7 +97,7 @@ impl Judged {
     }
 
     /// Whether a judged cell is to be run again: it regressed, or it may have and so few repeats do not tell.
-    pub(super) fn looks_worse(&self, metric: Metric, rules: &Rules) -> bool {
+    pub(super) fn looks_worse(&self, metric: &Metric, rules: &Rules) -> bool {
         let medians =
             self.before.as_ref().and_then(|side| side.median).zip(self.after.as_ref().and_then(|side| side.median));
         let worse = || {
@@ -150,7 +150,7 @@ impl Judged {
     /// The verdict on two sides with figures.
     fn by_figures(
         &self,
-        metric: Metric,
+        metric: &Metric,
         rules: &Rules,
         tests: usize,
         shift: Option<Shift>,
@@ -209,7 +209,7 @@ impl Judged {
     }
 
     /// Why a change of a restless cell does not count, if it does not.
-    fn within_restlessness(&self, metric: Metric, rules: &Rules, shift: Option<Shift>) -> Option<String> {
+    fn within_restlessness(&self, metric: &Metric, rules: &Rules, shift: Option<Shift>) -> Option<String> {
         let variation = self.restlessness(rules)?;
         let (median, now) = (self.before.as_ref()?.median?, self.after.as_ref()?.median?);
         let expected = times(median, shift.filter(|shift| !shift.is_large(rules)).map_or(1.0, |shift| shift.ratio));
@@ -249,26 +249,19 @@ impl Judged {
 const FEWEST_FOR_RESTLESSNESS: usize = 20;
 
 /// The median of the distances of figures from their median.
-fn deviation(figures: &[u64], median: u64) -> u64 {
-    let distances = figures.iter().map(|figure| figure.abs_diff(median)).collect();
-    Figures::of(distances).map_or(0, |figures| figures.median)
+fn deviation(figures: &[Number], median: Number) -> f64 {
+    let distances = figures.iter().filter_map(|figure| Number::new((figure.get() - median.get()).abs())).collect();
+    Figures::of(distances).map_or(0.0, |figures| figures.median.get())
 }
 
 /// A share of a whole; `None` of nothing.
-#[expect(clippy::cast_precision_loss, reason = "measurements, which have no 16 digits")]
-fn share_of(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
+fn share_of(part: f64, whole: Number) -> Option<f64> {
+    (whole.get() != 0.0).then(|| part / whole.get().abs())
 }
 
 /// A figure times a ratio.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "measurements, which have no 16 digits and are not negative"
-)]
-fn times(figure: u64, ratio: f64) -> u64 {
-    (figure as f64 * ratio).round() as u64
+fn times(figure: Number, ratio: f64) -> Number {
+    Number::new(figure.get() * ratio).unwrap_or(figure)
 }
 
 /// A probability with two significant digits.

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::baseline::Baseline;
 use super::metric::Metric;
 use super::rules::{Rules, Size};
+use crate::measurement::Number;
 use crate::settings::Clock;
 use crate::stats::{Figures, holm, mann_whitney, sign_test};
 
@@ -62,21 +63,20 @@ impl Shift {
 ///
 /// It alarms if a cell's halves differ as two sides of a gate would (at 0.001 over all cells, beyond the share and the floor), or if
 /// so many cells changed in one direction, by more than the share in the middle, as would happen by chance once in a thousand.
-pub(super) fn look(side: &Baseline, metric: Metric, rules: &Rules) -> Option<Look> {
+pub(super) fn look(side: &Baseline, metric: &Metric, rules: &Rules) -> Option<Look> {
     let mut tests: Vec<(String, f64, Size)> = Vec::new();
     let mut ratios: Vec<f64> = Vec::new();
     for cell in side.cells.iter().filter(|cell| cell.clock != Clock::Virtual) {
-        let figures: Vec<u64> = cell.repeats(metric).iter().flatten().copied().collect();
+        let figures: Vec<Number> = cell.repeats(metric).into_iter().flatten().collect();
         let (first, second) = figures.split_at(figures.len() / 2);
-        let median = |half: &[u64]| Figures::of(half.to_vec()).map(|figures| figures.median);
+        let median = |half: &[Number]| Figures::of(half.to_vec()).map(|figures| figures.median);
         let (Some(test), Some(before), Some(after)) = (mann_whitney(first, second), median(first), median(second))
         else {
             continue;
         };
         tests.push((cell.axes.to_string(), test.p, rules.size(metric, before, after, false)));
-        #[expect(clippy::cast_precision_loss, reason = "measurements, which have no 16 digits")]
-        if before > 0 {
-            ratios.push(after as f64 / before as f64);
+        if before.get() > 0.0 && after.get() >= 0.0 {
+            ratios.push(after.get() / before.get());
         }
     }
     if tests.is_empty() {
@@ -107,7 +107,7 @@ mod tests {
     use crate::settings::Clock;
 
     fn of(cells: &[Vec<u64>]) -> Option<super::Look> {
-        look(&of_completions(Clock::Real, cells), Metric::Completion, &Rules::default())
+        look(&of_completions(Clock::Real, cells), &Metric::Completion, &Rules::default())
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn virtual_time_and_single_figures_have_nothing_to_look_at() {
         let virtual_time = of_completions(Clock::Virtual, &[vec![1, 2, 3, 4]]);
-        assert_eq!(look(&virtual_time, Metric::Completion, &Rules::default()), None);
+        assert_eq!(look(&virtual_time, &Metric::Completion, &Rules::default()), None);
         assert_eq!(of(&[vec![1]]), None);
         assert!(!of(&[vec![0, 0, 0, 5]]).expect("two halves").alarm);
     }

@@ -16,7 +16,7 @@ mod rules;
 mod table;
 mod words;
 
-pub use baseline::{Accepted, BASELINE_FORMAT, Baseline, BaselineCell, load};
+pub use baseline::{Accepted, BASELINE_FORMAT, Baseline, BaselineCell, all_metrics, load};
 pub use cells::{Matching, Side};
 pub use ci::{annotations, junit, markdown};
 pub use compare::{Compared, Comparison, Difference as CellDifference};
@@ -25,6 +25,6 @@ pub use error::GateError;
 pub use judge::{Judgement, Overall, Verdict};
 pub use judged::Judged;
 pub use look::{Look, Shift};
-pub use metric::{Metric, Worse};
+pub use metric::{Metric, ProgramMetric, Worse};
 pub use rules::{DEFAULT_ALPHA, DEFAULT_MAX_REGRESSION, Rules};
 pub use table::{comparison_text, judgement_text};

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::cells::Matching;
 use super::environment::Aspect;
 use super::metric::{Metric, Worse};
+use crate::measurement::Number;
 
 /// The share by which a median may worsen.
 pub const DEFAULT_MAX_REGRESSION: f64 = 0.05;
@@ -34,7 +35,7 @@ pub struct Rules {
     /// The probability of a significant change anywhere among cells that did not change.
     pub alpha: f64,
     /// The least change of a median in real time, in the metric's unit; `None` for the metric's own.
-    pub floor: Option<u64>,
+    pub floor: Option<Number>,
     /// How cells are matched.
     pub matching: Matching,
     /// Differences that are not refused.
@@ -69,11 +70,10 @@ impl Rules {
     }
 
     /// What became of a median: worse or better if it changed by more than the share and the floor.
-    pub(super) fn size(&self, metric: Metric, before: u64, after: u64, exact: bool) -> Size {
-        let floor = if exact { 0 } else { self.floor.unwrap_or(metric.floor()) };
-        #[expect(clippy::cast_precision_loss, reason = "measurements, which have no 16 digits")]
-        let (share, allowed) = (before.abs_diff(after) as f64, self.max_regression * before as f64);
-        if before.abs_diff(after) <= floor || share <= allowed {
+    pub(super) fn size(&self, metric: &Metric, before: Number, after: Number, exact: bool) -> Size {
+        let floor = if exact { 0.0 } else { self.floor.unwrap_or_else(|| metric.floor()).get() };
+        let change = (after.get() - before.get()).abs();
+        if change <= floor || change <= self.max_regression * before.get().abs() {
             return Size::Small;
         }
         match (metric.worse(), after > before) {
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn a_change_counts_beyond_the_share_and_beyond_the_floor() {
         let rules = Rules::default();
-        let size = |before, after, exact| rules.size(Metric::Completion, before, after, exact);
+        let size = |before: u64, after: u64, exact| rules.size(&Metric::Completion, before.into(), after.into(), exact);
         assert_eq!(size(1_000_000, 1_050_000, false), Size::Small, "5 % is not more than 5 %");
         assert_eq!(size(1_000_000, 1_050_001, false), Size::Worse);
         assert_eq!(size(1_000_000, 949_999, false), Size::Better);
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn throughput_down_is_worse() {
         let rules = Rules::default();
-        let size = |before, after| rules.size(Metric::Goodput, before, after, false);
+        let size = |before: u64, after: u64| rules.size(&Metric::Goodput, before.into(), after.into(), false);
         assert_eq!((size(100_000_000, 90_000_000), size(90_000_000, 100_000_000)), (Size::Worse, Size::Better));
         assert_eq!(size(100_000_000, 0), Size::Worse);
         assert_eq!(size(1_000_000, 2_000_000), Size::Small, "no more than 1 Mbit/s");
@@ -112,8 +112,8 @@ mod tests {
     #[test]
     fn a_figure_of_zero_is_compared_without_a_ratio() {
         let rules = Rules::default();
-        assert_eq!(rules.size(Metric::Completion, 0, 0, true), Size::Small);
-        assert_eq!(rules.size(Metric::Completion, 0, 1, true), Size::Worse);
-        assert_eq!(rules.size(Metric::Goodput, 0, 5_000_000, false), Size::Better);
+        assert_eq!(rules.size(&Metric::Completion, 0.into(), 0.into(), true), Size::Small);
+        assert_eq!(rules.size(&Metric::Completion, 0.into(), 1.into(), true), Size::Worse);
+        assert_eq!(rules.size(&Metric::Goodput, 0.into(), 5_000_000.into(), false), Size::Better);
     }
 }

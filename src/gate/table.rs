@@ -9,6 +9,7 @@ use super::judge::{Judgement, Overall, Verdict};
 use super::look::Shift;
 use super::metric::Metric;
 use super::words::{MISSING, change, probability};
+use crate::measurement::Number;
 use crate::stats::{MannWhitney, Ratio};
 
 /// A judgement for a terminal of that width in columns, or as wide as it gets where that is `None`. Cells of which nothing is to be said
@@ -30,7 +31,7 @@ pub fn judgement_text(judgement: &Judgement, all: bool, width: Option<u16>) -> S
     for cell in judgement.cells.iter().filter(|cell| shown(cell.verdict)) {
         rows += 1;
         let mut row = vec![Cell::new(cell.axes.to_string())];
-        row.extend(figures(judgement.metric, cell.before.as_ref(), cell.after.as_ref(), cell.ratio.as_ref()));
+        row.extend(figures(&judgement.metric, cell.before.as_ref(), cell.after.as_ref(), cell.ratio.as_ref()));
         row.push(figure(p_of(cell.test, cell.adjusted_p, cell.exact)));
         let verdict = [&[words(cell.verdict).to_owned()], &cell.notes[..]].concat();
         row.push(Cell::new(verdict.join("\n")));
@@ -52,7 +53,7 @@ pub fn comparison_text(comparison: &Comparison, changed: bool, width: Option<u16
     table.set_header(header(["first", "second"], ["p (BH)", "the second is"]));
     for cell in comparison.cells.iter().filter(|cell| !changed || cell.difference != Found::None) {
         let mut row = vec![Cell::new(cell.axes.to_string())];
-        row.extend(figures(comparison.metric, cell.first.as_ref(), cell.second.as_ref(), cell.ratio.as_ref()));
+        row.extend(figures(&comparison.metric, cell.first.as_ref(), cell.second.as_ref(), cell.ratio.as_ref()));
         row.push(figure(p_of(cell.test, cell.adjusted_p, cell.exact)));
         row.push(Cell::new(cell.difference.name()));
         table.add_row(row);
@@ -132,9 +133,13 @@ pub(super) fn conclusion(judgement: &Judgement) -> String {
     .collect();
     let rule = if judgement.any_real() {
         format!(
-            "a change counts beyond {}, beyond {} in real time, and at p = {} over {} cells together",
+            "a change counts beyond {}, {}and at p = {} over {} cells together",
             change(1.0 + judgement.max_regression).trim_start_matches('+'),
-            judgement.metric.show(judgement.floor),
+            if judgement.floor > Number::default() {
+                format!("beyond {} in real time, ", judgement.metric.show(judgement.floor))
+            } else {
+                String::new()
+            },
             probability(judgement.alpha),
             judgement.tests
         )
@@ -175,7 +180,7 @@ fn header(sides: [&str; 2], [p, verdict]: [&str; 2]) -> Vec<Cell> {
 }
 
 /// The medians of both sides, the change and its interval.
-fn figures(metric: Metric, before: Option<&Side>, after: Option<&Side>, ratio: Option<&Ratio>) -> [Cell; 4] {
+fn figures(metric: &Metric, before: Option<&Side>, after: Option<&Side>, ratio: Option<&Ratio>) -> [Cell; 4] {
     let median = |side: Option<&Side>| match side {
         Some(Side { median: Some(median), figures, .. }) => format!("{} ({})", metric.show(*median), figures.len()),
         Some(side) => side.outcome.to_string(),

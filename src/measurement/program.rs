@@ -1,8 +1,9 @@
 //! What became of a program of the user's at one end, and the numbers that were taken from what it printed.
 
+use std::cmp::Ordering;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::units::Better;
 
@@ -21,11 +22,43 @@ pub struct Metric {
 }
 
 /// A finite number as a program printed it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(transparent)]
 pub struct Number(f64);
 
 impl Eq for Number {}
+
+impl Ord for Number {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // Finite numbers have an order.
+        self.0.partial_cmp(&other.0).unwrap_or(Ordering::Equal)
+    }
+}
+
+impl PartialOrd for Number {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl From<u64> for Number {
+    /// Exact below 2^53.
+    #[expect(clippy::cast_precision_loss, reason = "measurements, which have no 16 digits")]
+    fn from(figure: u64) -> Self {
+        Self(figure as f64)
+    }
+}
+
+impl Serialize for Number {
+    /// A whole number without a fraction, as programs print counts.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[expect(clippy::cast_possible_truncation, reason = "whole, and exact below 2^53")]
+        if self.0.fract() == 0.0 && self.0.abs() < 9_007_199_254_740_992.0 {
+            return serializer.serialize_i64(self.0 as i64);
+        }
+        serializer.serialize_f64(self.0)
+    }
+}
 
 impl Number {
     /// The number, unless it is infinite or none.
@@ -138,6 +171,12 @@ mod tests {
     fn numbers_are_finite() {
         assert_eq!(Number::new(f64::NAN), None);
         assert_eq!(Number::new(1.5).map(|number| number.to_string()).as_deref(), Some("1.5"));
-        assert_eq!(serde_json::to_string(&Number::new(0.25)).expect("serialises"), "0.25");
+        let json =
+            [0.25, 3.0, -2.0, 1e300].map(|number| serde_json::to_string(&Number::new(number)).expect("serialises"));
+        assert_eq!(json, ["0.25", "3", "-2", "1e+300"]);
+        for text in json {
+            let read: Number = serde_json::from_str(&text).expect("reads");
+            assert_eq!(serde_json::to_string(&read).expect("serialises"), text);
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use super::canvas::{Canvas, Type, picture, px};
 use super::error::PlotError;
 use super::facts;
-use super::heatmap::{lower, title};
+use super::heatmap::{in_title, lower, title};
 use super::metric::Metric;
 use super::options::PlotOptions;
 use super::repeats::{by_cell, float};
@@ -14,7 +14,7 @@ use super::sheet::{Legend, MARGIN, Sheet, line_colour};
 use super::space::Space;
 use super::text::{clean, width};
 use super::unit::Unit;
-use crate::measurement::Outcome;
+use crate::measurement::{Number, Outcome};
 use crate::record::{Manifest, Record};
 use crate::stats::CellSummary;
 use crate::units::choice;
@@ -63,20 +63,21 @@ pub fn distribution(
     }
     let space = Space::of(manifest, cells);
     let repeats = by_cell(cells, records);
-    let steps = |cell: usize| repeats.get(cell).map_or_else(Vec::new, |repeats| steps(repeats, sample, options.metric));
+    let steps =
+        |cell: usize| repeats.get(cell).map_or_else(Vec::new, |repeats| steps(repeats, sample, &options.metric));
     let lines: Vec<(String, Vec<(f64, f64)>)> = choose(cells, chosen)?
         .into_iter()
         .map(|cell| (name(&space, cell), steps(cell)))
         .filter(|(_, steps)| !steps.is_empty())
         .collect();
-    let (what, unit) = match sample {
-        Sample::Chunks => ("Round trips of chunks", Unit::Nanoseconds),
-        Sample::Repeats => (options.metric.title(), options.metric.unit()),
+    let (what, named, unit) = match sample {
+        Sample::Chunks => ("Round trips of chunks", lower("Round trips of chunks"), Unit::Nanoseconds),
+        Sample::Repeats => (options.metric.title(), in_title(&options.metric), options.metric.unit()),
     };
     let Some(scale) = Scale::of(lines.iter().flat_map(|(_, steps)| steps.iter().map(|(figure, _)| *figure))) else {
         return Err(PlotError::NoFigures(match sample {
-            Sample::Chunks => "round trips of chunks",
-            Sample::Repeats => options.metric.name(),
+            Sample::Chunks => "round trips of chunks".to_owned(),
+            Sample::Repeats => options.metric.name().to_owned(),
         }));
     };
     let one = match sample {
@@ -86,7 +87,7 @@ pub fn distribution(
     let automatic =
         if chosen.is_empty() && lines.len() < cells.len() { ", from the fastest cell to the slowest" } else { "" };
     let sheet = Sheet {
-        title: title(manifest, options, &format!("distribution of {}", lower(what))),
+        title: title(manifest, options, &format!("distribution of {named}")),
         facts: facts::all(manifest, cells, &space),
         legend: Legend::Lines {
             label: format!("Share of {one} with at most so much{automatic}"),
@@ -152,16 +153,16 @@ pub(super) fn name(space: &Space, cell: usize) -> String {
 }
 
 /// Figures in order, each with the share that is at most as large.
-fn steps(repeats: &[&Record], sample: Sample, metric: Metric) -> Vec<(f64, f64)> {
+fn steps(repeats: &[&Record], sample: Sample, metric: &Metric) -> Vec<(f64, f64)> {
     let measured = || repeats.iter().filter(|record| record.measurement.outcome == Outcome::Measured);
-    let mut counted: Vec<(u64, u64)> = match sample {
+    let mut counted: Vec<(Number, u64)> = match sample {
         Sample::Repeats => measured().filter_map(|record| Some((metric.of(&record.measurement)?, 1))).collect(),
         Sample::Chunks => measured()
             .filter_map(|record| record.measurement.chunk_latency_ns.as_ref()?.unpack())
             .flat_map(|histogram| {
                 histogram
                     .iter_recorded()
-                    .map(|step| (step.value_iterated_to(), step.count_at_value()))
+                    .map(|step| (Number::from(step.value_iterated_to()), step.count_at_value()))
                     .collect::<Vec<_>>()
             })
             .collect(),
@@ -173,7 +174,7 @@ fn steps(repeats: &[&Record], sample: Sample, metric: Metric) -> Vec<(f64, f64)>
         .into_iter()
         .map(|(figure, count)| {
             below += count;
-            (float(figure), float(below) / total)
+            (figure.get(), float(below) / total)
         })
         .collect()
 }

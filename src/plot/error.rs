@@ -29,7 +29,7 @@ pub enum PlotError {
     NothingInCommon(String, String),
     /// Cells that have no such figures.
     #[error("none of the chosen cells has {0}")]
-    NoFigures(&'static str),
+    NoFigures(String),
     /// Cells that were not sampled.
     #[error(
         "none of the chosen cells has samples of its buffers over time: streams take them, echoes do not, and neither did \

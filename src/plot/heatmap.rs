@@ -25,7 +25,7 @@ use crate::stats::CellSummary;
 const MAX_REASONS: usize = 5;
 
 /// Whether any cell has a figure of that metric.
-pub fn has_figures(records: &[Record], metric: Metric) -> bool {
+pub fn has_figures(records: &[Record], metric: &Metric) -> bool {
     let measured = records.iter().filter(|r| !r.warmup && r.measurement.outcome == Outcome::Measured);
     measured.into_iter().any(|record| metric.of(&record.measurement).is_some())
 }
@@ -43,25 +43,25 @@ pub fn heatmap(run: Run<'_>, options: &PlotOptions) -> Result<String, PlotError>
     let space = Space::of(manifest, cells);
     let choice = space.choose(options)?;
     let grid = Grid::new(&space, &choice);
-    let unit = unit(options.metric, options.stat);
+    let unit = unit(&options.metric, options.stat);
     let figures: Vec<Option<CellFigure>> =
-        by_cell(cells, records).iter().map(|repeats| CellFigure::of(repeats, options.metric, options.stat)).collect();
+        by_cell(cells, records).iter().map(|repeats| CellFigure::of(repeats, &options.metric, options.stat)).collect();
     let scale = Scale::of(figures.iter().flatten().map(|figure| figure.value));
     let of = statistic(options.stat, cells);
     let metric = options.metric.title();
-    let (why, marks) = why::of(run, options.metric, options.stat);
+    let (why, marks) = why::of(run, &options.metric, options.stat);
     let mut sheet = Sheet {
-        title: title(manifest, options, metric),
+        title: title(manifest, options, &in_title(&options.metric)),
         facts: facts::all(manifest, cells, &space),
-        legend: Legend::Words(nothing(options.metric, cells)),
+        legend: Legend::Words(nothing(&options.metric, cells)),
         marks,
         notes: reasons(cells),
     };
     let is_line = grid.is_line();
     if let Some(scale) = scale {
-        let darker = darker(options.metric, options.stat);
+        let darker = darker(&options.metric, options.stat);
         sheet.legend = if is_line {
-            let direction = direction(options.metric, options.stat);
+            let direction = direction(&options.metric, options.stat);
             Legend::Words(format!(
                 "{metric}, {of}; the band and the bars reach from the smallest to the largest repeat{direction}"
             ))
@@ -86,7 +86,12 @@ pub fn heatmap(run: Run<'_>, options: &PlotOptions) -> Result<String, PlotError>
 
 /// The title that was asked for, or one of sweep and metric.
 pub(super) fn title(manifest: &Manifest, options: &PlotOptions, what: &str) -> String {
-    options.title.as_deref().map_or_else(|| format!("{}: {}", clean(&manifest.sweep.name), lower(what)), clean)
+    options.title.as_deref().map_or_else(|| format!("{}: {what}", clean(&manifest.sweep.name)), clean)
+}
+
+/// A metric as part of a title: a sentence of ours begins small, a name of the user's is as they wrote it.
+pub(super) fn in_title(metric: &Metric) -> String {
+    if metric.is_printed() { metric.title().to_owned() } else { lower(metric.title()) }
 }
 
 /// With a small first letter.
@@ -113,21 +118,22 @@ pub(super) fn statistic(stat: Stat, cells: &[CellSummary]) -> String {
 }
 
 /// What a dark colour means.
-pub(super) fn darker(metric: Metric, stat: Stat) -> &'static str {
+pub(super) fn darker(metric: &Metric, stat: Stat) -> &'static str {
     match (stat, metric.unit(), metric.direction()) {
         (Stat::Spread, ..) => "darker is less certain",
-        (_, Unit::Nanoseconds, Direction::WorseUp) if metric.name().starts_with("cpu") => {
+        (_, Unit::Nanoseconds, Direction::WorseUp) if metric.name().starts_with("cpu") && !metric.is_printed() => {
             "darker is more work, which is worse"
         }
         (_, Unit::Nanoseconds, Direction::WorseUp) => "darker is slower, which is worse",
         (_, _, Direction::WorseUp) => "darker is more, which is worse",
-        (_, _, Direction::WorseDown) => "darker is faster, which is better",
+        (_, Unit::BitsPerSecond, Direction::WorseDown) => "darker is faster, which is better",
+        (_, _, Direction::WorseDown) => "darker is more, which is better",
         (_, _, Direction::Neutral) => "darker is larger",
     }
 }
 
 /// The same for a line.
-pub(super) fn direction(metric: Metric, stat: Stat) -> &'static str {
+pub(super) fn direction(metric: &Metric, stat: Stat) -> &'static str {
     match (stat, metric.direction()) {
         (Stat::Spread, _) | (_, Direction::WorseUp) => ". Lower is better",
         (_, Direction::WorseDown) => ". Higher is better",
@@ -136,7 +142,7 @@ pub(super) fn direction(metric: Metric, stat: Stat) -> &'static str {
 }
 
 /// Why there is no figure at all.
-fn nothing(metric: Metric, cells: &[CellSummary]) -> String {
+fn nothing(metric: &Metric, cells: &[CellSummary]) -> String {
     if cells.iter().all(|cell| cell.counts.measured == 0) {
         return "No cell was measured.".to_owned();
     }
@@ -151,6 +157,7 @@ fn nothing(metric: Metric, cells: &[CellSummary]) -> String {
         name if name.starts_with("chunk") => {
             "No cell has round trips of chunks, or too few for this figure: only an echo has them.".to_owned()
         }
+        _ if metric.is_printed() => format!("No repeat has a number for {what}."),
         _ => format!("{what} was not recorded in any cell."),
     }
 }

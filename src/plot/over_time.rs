@@ -154,7 +154,7 @@ fn sheet(
         notes.push(format!("{lacking} chosen {have} no samples."));
     }
     Sheet {
-        title: title(manifest, options, "Buffers over time"),
+        title: title(manifest, options, "buffers over time"),
         facts: facts::all(manifest, cells, space),
         legend: Legend::Lines {
             label: format!("{repeat}{which}, both ends on one time axis"),

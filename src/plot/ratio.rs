@@ -6,7 +6,7 @@ use super::colour::Map;
 use super::error::PlotError;
 use super::facts;
 use super::grid::Grid;
-use super::heatmap::{direction, lower, statistic};
+use super::heatmap::{direction, in_title, statistic};
 use super::line::{self, Lines};
 use super::map;
 use super::metric::{Direction, Stat};
@@ -52,7 +52,7 @@ pub fn ratio(first: Run<'_>, second: Run<'_>, options: &PlotOptions) -> Result<S
     // The range over the median has no meaning as a ratio of two runs.
     let stat = if options.stat == Stat::Spread { Stat::Median } else { options.stat };
     let figures = |run: Run<'_>| -> Vec<Option<CellFigure>> {
-        by_cell(run.cells, run.records).iter().map(|repeats| CellFigure::of(repeats, options.metric, stat)).collect()
+        by_cell(run.cells, run.records).iter().map(|repeats| CellFigure::of(repeats, &options.metric, stat)).collect()
     };
     let before: HashMap<Key, Option<CellFigure>> = keys(first.cells, kernels, clocks).zip(figures(first)).collect();
     let matched: Vec<Option<Option<CellFigure>>> =
@@ -85,13 +85,13 @@ pub fn ratio(first: Run<'_>, second: Run<'_>, options: &PlotOptions) -> Result<S
     let title = options
         .title
         .as_deref()
-        .map_or_else(|| format!("{}: {}, second run over first", names[1], lower(metric)), clean);
+        .map_or_else(|| format!("{}: {}, second run over first", names[1], in_title(&options.metric)), clean);
     let facts =
         [("first", first), ("second", second)].into_iter().flat_map(|(which, run)| described(which, run)).collect();
     if grid.is_line() {
         let figures: Vec<Option<CellFigure>> =
             matched.iter().zip(&after).map(|(before, after)| between(&(*before)??, after.as_ref()?)).collect();
-        let better = direction(options.metric, stat);
+        let better = direction(&options.metric, stat);
         let sheet = Sheet {
             title,
             facts,

@@ -2,7 +2,7 @@
 
 use super::metric::{Metric, Stat};
 use super::unit::Unit;
-use crate::measurement::Outcome;
+use crate::measurement::{Number, Outcome};
 use crate::record::Record;
 use crate::stats::Figures;
 pub(crate) use crate::stats::by_cell;
@@ -28,20 +28,23 @@ pub(crate) const fn float(figure: u64) -> f64 {
 
 impl CellFigure {
     /// `None` where no measured repeat has the metric, or too few for the statistic.
-    pub(crate) fn of(repeats: &[&Record], metric: Metric, stat: Stat) -> Option<Self> {
+    pub(crate) fn of(repeats: &[&Record], metric: &Metric, stat: Stat) -> Option<Self> {
         let measured = repeats.iter().filter(|record| record.measurement.outcome == Outcome::Measured);
-        let values: Vec<u64> = measured.filter_map(|record| metric.of(&record.measurement)).collect();
-        let sum: u128 = values.iter().copied().map(u128::from).sum();
+        let values: Vec<Number> = measured.filter_map(|record| metric.of(&record.measurement)).collect();
+        let sum: f64 = values.iter().map(|value| value.get()).sum();
         let figures = Figures::of(values)?;
-        let spread = figures.spread();
+        // Half a nanosecond is not measured.
+        let rounded = |figure: f64| if metric.is_printed() { figure } else { figure.floor() };
+        let (min, median, max) = (figures.min.get(), rounded(figures.median.get()), figures.max.get());
+        let spread = (figures.count > 1 && median > 0.0).then(|| (max - min) / median);
         let value = match stat {
-            Stat::Median => float(figures.median),
-            Stat::Min => float(figures.min),
-            Stat::Max => float(figures.max),
-            Stat::Mean => float(u64::try_from(sum / u128::from(figures.count)).unwrap_or(u64::MAX)),
+            Stat::Median => median,
+            Stat::Min => min,
+            Stat::Max => max,
+            Stat::Mean => rounded(sum / float(figures.count)),
             Stat::Spread => spread?,
         };
-        let (low, high) = if stat == Stat::Spread { (value, value) } else { (float(figures.min), float(figures.max)) };
+        let (low, high) = if stat == Stat::Spread { (value, value) } else { (min, max) };
         Some(Self { value, low, high, spread })
     }
 }
@@ -61,7 +64,7 @@ impl CellFigure {
 }
 
 /// What the statistic of a metric is written in.
-pub(crate) const fn unit(metric: Metric, stat: Stat) -> Unit {
+pub(crate) fn unit(metric: &Metric, stat: Stat) -> Unit {
     match stat {
         Stat::Spread => Unit::Share,
         _ => metric.unit(),

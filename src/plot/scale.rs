@@ -36,9 +36,11 @@ impl Scale {
             return Some(Self { low: round(low, false), high: round(high, true), log: true });
         }
         let middle = f64::midpoint(low, high);
-        let half = ((high - low) / 2.0).max(middle * MIN_SPAN / 2.0);
+        let half = ((high - low) / 2.0).max(middle.abs() * MIN_SPAN / 2.0);
         let half = if half > 0.0 { half } else { 0.5 };
-        Some(Self { low: (middle - half).max(0.0), high: middle + half, log: false })
+        // What is never below 0 has a scale that is not; only a program's number may be.
+        let least = if low < 0.0 { f64::NEG_INFINITY } else { 0.0 };
+        Some(Self { low: (middle - half).max(least), high: middle + half, log: false })
     }
 
     /// The scale of those ratios: the same way up and down, and at least to a tenth.
@@ -55,7 +57,8 @@ impl Scale {
             return Self { low: self.low / margin, high: self.high * margin, ..self };
         }
         let margin = (self.high - self.low) * 0.12;
-        Self { low: (self.low - margin).max(0.0), high: self.high + margin, ..self }
+        let least = if self.low < 0.0 { f64::NEG_INFINITY } else { 0.0 };
+        Self { low: (self.low - margin).max(least), high: self.high + margin, ..self }
     }
 
     /// The place of a figure.
@@ -118,7 +121,7 @@ impl Scale {
     }
 
     fn even_ticks(&self, unit: Unit, wanted: u32) -> Vec<(f64, String)> {
-        let size = unit.size_at(self.high);
+        let size = unit.size_at(self.high.abs().max(self.low.abs()));
         let rough = (self.high - self.low) / size / f64::from(wanted.max(1));
         let power = 10_f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|step| step * power).find(|step| *step >= rough * 0.999);
@@ -177,6 +180,15 @@ mod tests {
             labels(Scale::of_ratios(std::iter::empty()), Unit::Ratio),
             ["×0.91", "×0.95", "×1", "×1.05", "×1.1"]
         );
+    }
+
+    #[test]
+    fn numbers_below_zero_have_a_scale_that_reaches_there() {
+        let scale = Scale::of([-2.5, 1.5].into_iter()).expect("a scale");
+        assert!(!scale.log && scale.place(-2.5) < 0.01 && scale.place(1.5) > 0.99, "{scale:?}");
+        assert_eq!(labels(scale, Unit::Number), ["−2", "−1", "0", "1"]);
+        let small = Scale::of([0.0012, 0.0031].into_iter()).expect("a scale");
+        assert_eq!(labels(small, Unit::Number), ["0.0015", "0.002", "0.0025", "0.003"]);
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! Units: how figures are written in cells, beside ticks and in sentences.
 
-use crate::units::{BitRate, Bytes, Span};
+use crate::units::{BitRate, Bytes, Span, in_unit};
 
 /// What a metric is measured in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,8 +11,10 @@ pub enum Unit {
     BitsPerSecond,
     /// Bytes.
     Bytes,
-    /// A plain number.
+    /// A count.
     Count,
+    /// A number of a program's, in a unit that its title tells.
+    Number,
     /// A share: 0.02 is 2 %.
     Share,
     /// A figure over another: 1 is the same.
@@ -41,6 +43,7 @@ impl Unit {
             Self::BitsPerSecond => "bps",
             Self::Bytes => "bytes",
             Self::Count => "count",
+            Self::Number => "number",
             Self::Share => "share",
             Self::Ratio => "ratio",
         }
@@ -52,14 +55,21 @@ impl Unit {
             Self::Nanoseconds => &TIMES,
             Self::BitsPerSecond => &RATES,
             Self::Bytes => &SIZES,
-            Self::Count | Self::Ratio => &COUNTS,
+            Self::Count | Self::Number | Self::Ratio => &COUNTS,
             Self::Share => &SHARES,
         }
     }
 
     /// With three significant digits: `202 ms`, `941 Mbit/s`, `2.25 KiB`.
     pub fn show(self, value: f64) -> String {
+        if value < 0.0 && !matches!(self, Self::Ratio | Self::Number) {
+            return format!("−{}", self.show(-value));
+        }
         match self {
+            // Only a program's number has a fraction of the smallest unit.
+            Self::Nanoseconds if value < 1000.0 && value.fract() != 0.0 => in_unit(value, "ns"),
+            Self::BitsPerSecond if value < 1000.0 && value.fract() != 0.0 => in_unit(value, "bit/s"),
+            Self::Number => in_unit(value, "").replacen('-', "−", 1),
             Self::Nanoseconds => Span(whole(value)).to_string(),
             Self::BitsPerSecond => BitRate(whole(value)).to_string(),
             Self::Bytes => {
@@ -106,12 +116,19 @@ impl Unit {
         let (size, name) = self
             .sizes()
             .iter()
-            .find(|(size, _)| value >= size * 0.999_999)
+            .find(|(size, _)| value.abs() >= size * 0.999_999)
             .or_else(|| self.sizes().last())
             .copied()
             .unwrap_or((1.0, ""));
-        let decimals = step.map_or(2.0, |step: f64| (-(step / size).log10()).ceil().clamp(0.0, 4.0));
-        let text = trimmed(value / size, usize::try_from(whole(decimals)).unwrap_or(0));
+        let decimals = step.map_or(2.0, |step: f64| {
+            (-(step / size).log10()).ceil().clamp(0.0, if self == Self::Number { 12.0 } else { 4.0 })
+        });
+        if self == Self::Number && step.is_none() {
+            let shown = self.show(value);
+            let digits = if shown.contains('.') { shown.trim_end_matches('0').trim_end_matches('.') } else { &shown };
+            return digits.to_owned();
+        }
+        let text = trimmed(value / size, usize::try_from(whole(decimals)).unwrap_or(0)).replacen('-', "−", 1);
         if name.is_empty() { text } else { format!("{text} {name}") }
     }
 
@@ -119,7 +136,7 @@ impl Unit {
     pub(super) fn size_at(self, value: f64) -> f64 {
         self.sizes()
             .iter()
-            .find(|(size, _)| value >= *size)
+            .find(|(size, _)| value.abs() >= *size)
             .or_else(|| self.sizes().last())
             .map_or(1.0, |found| found.0)
     }
@@ -169,6 +186,16 @@ mod tests {
         assert_eq!(Unit::Bytes.forms(2304.0), ["2.25 KiB", "2.25K"]);
         assert_eq!(Unit::Bytes.show(65536.0), "64 KiB");
         assert_eq!(Unit::Count.forms(40.0), ["40"]);
+    }
+
+    #[test]
+    fn a_programs_numbers_keep_their_sign_and_their_fraction() {
+        let shown = [0.0, 12.5, 40.0, 0.001_234, 1e-9, -3.25, 123_456.0].map(|number| Unit::Number.show(number));
+        assert_eq!(shown, ["0", "12.50", "40", "0.001234", "1e−9", "−3.250", "123456"]);
+        assert_eq!(Unit::Number.tick(0.002, Some(0.001)), "0.002");
+        assert_eq!([0.001, 1.0, 1e-9].map(|number| Unit::Number.tick(number, None)), ["0.001", "1", "1e−9"]);
+        assert_eq!(Unit::Number.tick(0.000_002, Some(0.000_001)), "0.000002");
+        assert_eq!([12.5, 0.25, -2e6].map(|ns| Unit::Nanoseconds.show(ns)), ["12.50 ns", "0.250000 ns", "−2.00 ms"]);
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(crate) struct Why {
 }
 
 /// What each cell is marked with, and what the legend says of it.
-pub(crate) fn of(run: Run<'_>, metric: Metric, stat: Stat) -> (Vec<Why>, Vec<Mark>) {
+pub(crate) fn of(run: Run<'_>, metric: &Metric, stat: Stat) -> (Vec<Why>, Vec<Mark>) {
     let Run { cells, explained, .. } = run;
     let mut marks: Vec<Mark> = Vec::new();
     let mut why = vec![Why::default(); cells.len()];

@@ -5,7 +5,8 @@ use comfy_table::Cell;
 use super::table::{figure, plain_table};
 use super::why;
 use super::words::{
-    MISSING, both, buffer, clock, kernel, known, not_precise, number, or_dash, outcome, percent, rate, size, span,
+    MISSING, both, buffer, clock, ended, kernel, known, not_precise, number, or_dash, outcome, percent, rate, size,
+    span,
 };
 use crate::explain::CellFindings;
 use crate::measurement::{
@@ -105,13 +106,9 @@ pub fn show_cell(summary: &CellSummary, repeats: &[&Record], found: &CellFinding
 
 /// How the program of one end of the first repeat was started, and how it ended.
 fn ran(name: &str, program: &ProgramFacts) -> String {
-    let ProgramFacts { command, ready_ns, exit_code, signal, stdout, stderr, .. } = program;
+    let ProgramFacts { command, ready_ns, stdout, stderr, .. } = program;
     let ready = ready_ns.map(|ns| format!(", ready after {}", span(Some(ns)))).unwrap_or_default();
-    let ended = match (exit_code, signal) {
-        (Some(code), _) => format!("exit code {code}"),
-        (None, Some(signal)) => format!("ended by signal {signal}"),
-        (None, None) => "not known how it ended".to_owned(),
-    };
+    let ended = ended(program);
     let printed = [stdout, stderr].map(|output| size(Some(output.bytes)));
     format!(
         "{name} program: {}{ready}, {ended}, printed {} and {} of errors (--json has them)",

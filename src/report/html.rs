@@ -192,7 +192,7 @@ fn without_script(run: Run<'_>) -> Markup {
             p { "This page draws its map with a script, which this browser does not run." }
             @if run.cells.len() <= MAX_STATIC {
                 @for metric in [Metric::COMPLETION, Metric::GOODPUT] {
-                    @if let Ok(svg) = heatmap(run, &PlotOptions::of(metric)) {
+                    @if let Ok(svg) = heatmap(run, &PlotOptions::of(metric.clone())) {
                         div .scroll { (PreEscaped(svg)) }
                     }
                 }

@@ -1,9 +1,9 @@
 //! How figures are written in tables. What is missing is a dash, never a 0.
 
-use crate::measurement::{Buffer, Verdict};
+use crate::measurement::{Buffer, ProgramFacts, Verdict};
 use crate::settings::{Clock, Value, find};
 use crate::stats::{BufferSummary, CellSummary, Reached};
-use crate::units::{BitRate, Bytes, Span};
+use crate::units::{BitRate, Bytes, Span, in_unit};
 
 /// What stands where there is no figure.
 pub(super) const MISSING: &str = "–";
@@ -41,24 +41,18 @@ pub(super) fn percent(ratio: Option<f64>) -> String {
     })
 }
 
+/// How a program of the user's ended.
+pub(super) fn ended(program: &ProgramFacts) -> String {
+    match (program.exit_code, program.signal) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("ended by signal {signal}"),
+        (None, None) => "not known how it ended".to_owned(),
+    }
+}
+
 /// A number in a unit of its own: `12.5 ms`.
 pub(super) fn number(number: Option<f64>, unit: &str) -> String {
-    or_dash(number, |number| {
-        let gap = if unit.is_empty() { "" } else { " " };
-        let digits = if number == 0.0 { 0.0 } else { number.abs().log10().floor() };
-        // Whole numbers as they are, others with four digits that count.
-        let shown = if number.fract() == 0.0 && digits < 15.0 {
-            format!("{number:.0}")
-        } else if (-4.0..15.0).contains(&digits) {
-            let decimals = [3usize, 2, 1, 0];
-            let whole = [0.0, 1.0, 2.0, 3.0].iter().rposition(|least| digits >= *least);
-            let decimals = whole.map_or(6, |place| decimals[place]);
-            format!("{number:.decimals$}")
-        } else {
-            format!("{number:e}")
-        };
-        format!("{shown}{gap}{unit}")
-    })
+    or_dash(number, |number| in_unit(number, unit))
 }
 
 /// A size: exact, but for large ones that no unit divides, which autotuning makes.

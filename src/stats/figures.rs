@@ -2,33 +2,65 @@
 
 use serde::Serialize;
 
+use crate::measurement::Number;
+
+/// What can be put into order and calculated with: whole units of a built-in figure, or a number of a program's.
+pub trait Figure: Copy + Ord + Default {
+    /// The figure, exact below 2^53.
+    fn float(self) -> f64;
+    /// The mean of two; of whole ones rounded down.
+    #[must_use]
+    fn middle(self, other: Self) -> Self;
+}
+
+impl Figure for u64 {
+    #[expect(clippy::cast_precision_loss, reason = "measurements, which have no 16 digits")]
+    fn float(self) -> f64 {
+        self as f64
+    }
+
+    fn middle(self, other: Self) -> Self {
+        self.midpoint(other)
+    }
+}
+
+impl Figure for Number {
+    fn float(self) -> f64 {
+        self.get()
+    }
+
+    fn middle(self, other: Self) -> Self {
+        Self::new(f64::midpoint(self.get(), other.get())).unwrap_or(self)
+    }
+}
+
 /// Median and range of some figures. All are in the unit of the figures themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Figures {
+pub struct Figures<T = u64> {
     /// How many there are.
     pub count: u64,
     /// Smallest.
-    pub min: u64,
+    pub min: T,
     /// The middle one; of an even count the mean of the middle two, rounded down.
-    pub median: u64,
+    pub median: T,
     /// Largest.
-    pub max: u64,
+    pub max: T,
 }
 
-impl Figures {
+impl<T: Figure> Figures<T> {
     /// The figures, in any order, or `None` if there are none.
-    pub fn of(mut figures: Vec<u64>) -> Option<Self> {
+    pub fn of(mut figures: Vec<T>) -> Option<Self> {
         figures.sort_unstable();
         let (&min, &max) = (figures.first()?, figures.last()?);
         let (below, above) = (figures.get((figures.len() - 1) / 2)?, figures.get(figures.len() / 2)?);
-        Some(Self { count: figures.len() as u64, min, median: below.midpoint(*above), max })
+        Some(Self { count: figures.len() as u64, min, median: below.middle(*above), max })
     }
 
     /// The range over the median: 0.02 where all lie within 2 % of each other. `None` for a single figure, which cannot
-    /// tell, and for a median of 0.
+    /// tell, and for a median that is not above 0.
     pub fn spread(&self) -> Option<f64> {
-        #[expect(clippy::cast_precision_loss, reason = "a ratio to be shown with three digits")]
-        (self.count > 1 && self.median > 0).then(|| (self.max - self.min) as f64 / self.median as f64)
+        let [min, median, max] = [self.min, self.median, self.max].map(T::float);
+        (self.count > 1 && median > 0.0).then(|| (max - min) / median)
     }
 }
 
@@ -46,7 +78,7 @@ mod tests {
         assert_eq!(Figures::of(vec![u64::MAX, u64::MAX]).map(|f| f.median), Some(u64::MAX));
         assert_eq!(Figures::of(vec![7]).and_then(|f| f.spread()), None);
         assert_eq!(Figures::of(vec![0, 0]).and_then(|f| f.spread()), None);
-        assert_eq!(Figures::of(Vec::new()), None);
+        assert_eq!(Figures::of(Vec::<u64>::new()), None);
     }
 
     proptest! {

@@ -15,7 +15,7 @@ mod summary;
 mod trend;
 
 pub use correct::{benjamini_hochberg, holm};
-pub use figures::Figures;
+pub use figures::{Figure, Figures};
 pub use interval::{MedianInterval, median_interval};
 pub use metric::MetricSummary;
 pub use precision::{Reached, deciding, reached};

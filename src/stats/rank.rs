@@ -28,7 +28,7 @@ pub struct MannWhitney {
 ///
 /// It is exact given the ties: the ranks of all figures, shared among those that tie, are dealt to the sides in every possible
 /// way, and those at least as far out on the nearer tail are counted, twice.
-pub fn mann_whitney(first: &[u64], second: &[u64]) -> Option<MannWhitney> {
+pub fn mann_whitney<T: Copy + Ord>(first: &[T], second: &[T]) -> Option<MannWhitney> {
     if first.is_empty() || second.is_empty() {
         return None;
     }
@@ -75,8 +75,8 @@ struct Ranks {
 }
 
 impl Ranks {
-    fn of(first: &[u64], second: &[u64]) -> Self {
-        let mut all: Vec<(u64, bool)> =
+    fn of<T: Copy + Ord>(first: &[T], second: &[T]) -> Self {
+        let mut all: Vec<(T, bool)> =
             first.iter().map(|&figure| (figure, false)).chain(second.iter().map(|&figure| (figure, true))).collect();
         all.sort_unstable();
         let mut ranks = Self { doubled: Vec::with_capacity(all.len()), ties: Vec::new(), first: 0, second: 0 };

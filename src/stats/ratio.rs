@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::figures::Figures;
+use super::figures::{Figure, Figures};
 use super::rank::pairs_outside;
 
 /// The second side over the first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ratio {
-    /// The ratio of the two medians. `None` where the first median is 0 and has no ratio.
+    /// The ratio of the two medians. `None` where the first median is 0, or a figure is negative, and there is no ratio.
     pub medians: Option<f64>,
     /// The median of the ratios of all pairs (Hodges and Lehmann's estimate, of a factor instead of a shift).
     pub pairs: Option<f64>,
@@ -38,11 +38,14 @@ impl RatioInterval {
 ///
 /// The interval is the Mann-Whitney test turned round: it holds each factor that the test would not reject at that confidence. So it
 /// needs no distribution, it exists with as few as four repeats a side, where no interval of a ratio of medians does, and it
-/// excludes 1 just where the test rejects. It is one of the factor between the two distributions: where one side has two modes,
+/// excludes 1 just where the test rejects. Where a figure is negative there is no factor at all. It is one of the factor between the two distributions: where one side has two modes,
 /// the ratio of the medians may lie outside it. It is `None` where so few figures support none.
-pub fn ratio(first: &[u64], second: &[u64], confidence: f64) -> Option<Ratio> {
-    let median = |side: &[u64]| Figures::of(side.to_vec()).map(|figures| figures.median);
+pub fn ratio<T: Figure>(first: &[T], second: &[T], confidence: f64) -> Option<Ratio> {
+    let median = |side: &[T]| Figures::of(side.to_vec()).map(|figures| figures.median);
     let (before, after) = (median(first)?, median(second)?);
+    if first.iter().chain(second).any(|figure| figure.float() < 0.0) {
+        return Some(Ratio { medians: None, pairs: None, interval: None });
+    }
     let mut ratios: Vec<f64> =
         first.iter().flat_map(|&before| second.iter().map(move |&after| quotient(before, after))).collect();
     ratios.sort_unstable_by(f64::total_cmp);
@@ -54,7 +57,7 @@ pub fn ratio(first: &[u64], second: &[u64], confidence: f64) -> Option<Ratio> {
         RatioInterval { low, high: high.is_finite().then_some(high), confidence }
     });
     Some(Ratio {
-        medians: (before > 0).then(|| quotient(before, after)),
+        medians: (before.float() > 0.0).then(|| quotient(before, after)),
         pairs: Some(f64::midpoint(*lower, *upper)).filter(|pairs| pairs.is_finite()),
         // An interval of infinite factors alone says nothing.
         interval: interval.filter(|interval| interval.low.is_finite()),
@@ -62,9 +65,8 @@ pub fn ratio(first: &[u64], second: &[u64], confidence: f64) -> Option<Ratio> {
 }
 
 /// `after / before`; nothing over nothing is no change.
-#[expect(clippy::cast_precision_loss, reason = "a ratio of measurements, which have no 16 digits")]
-fn quotient(before: u64, after: u64) -> f64 {
-    if before == after { 1.0 } else { after as f64 / before as f64 }
+fn quotient<T: Figure>(before: T, after: T) -> f64 {
+    if before == after { 1.0 } else { after.float() / before.float() }
 }
 
 #[cfg(test)]

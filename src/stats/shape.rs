@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::figures::Figure;
 use super::trend::{Trend, trend};
 
 /// Fewest figures among which an outlier is told: quartiles of fewer mean little.
@@ -25,37 +26,37 @@ const LEAST_DRIFT: f64 = 0.01;
 
 /// What stands out among the repeats of a cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Shape {
+pub struct Shape<T = u64> {
     /// Whether there are two or more figures and all are the same.
     pub constant: bool,
     /// Figures that lie far from the rest. They are told and never left out.
-    pub outliers: Vec<Outlier>,
+    pub outliers: Vec<Outlier<T>>,
     /// Two modes, where there are.
-    pub modes: Option<Modes>,
+    pub modes: Option<Modes<T>>,
     /// A drift over the order of the run, where there is one.
     pub drift: Option<Drift>,
 }
 
 /// A figure beyond Tukey's far fences: more than three interquartile ranges from the nearer quartile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Outlier {
+pub struct Outlier<T = u64> {
     /// Its place in the order of the run, from 0.
     pub index: usize,
     /// The figure.
-    pub figure: u64,
+    pub figure: T,
 }
 
 /// Two groups of figures with nothing between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Modes {
+pub struct Modes<T = u64> {
     /// Figures in the lower one.
     pub low_count: usize,
     /// The middle of the lower one.
-    pub low: u64,
+    pub low: T,
     /// Figures in the upper one.
     pub high_count: usize,
     /// The middle of the upper one.
-    pub high: u64,
+    pub high: T,
 }
 
 /// A drift over the order of the run.
@@ -67,13 +68,13 @@ pub struct Drift {
     pub p: f64,
 }
 
-impl Shape {
+impl<T: Figure> Shape<T> {
     /// The shape of figures in the order in which they were measured.
     ///
     /// Two modes are told where, of ten or more figures, the smaller group holds a fifth, and the gap between the groups is twice as
     /// wide as both groups together and 5 % of the median. Of ten figures from one normal distribution fewer than 0.1 % look so, of
     /// ten from an exponential or log-normal (σ = 1) one fewer than 1.5 %, and fewer still of more.
-    pub fn of(figures: &[u64]) -> Self {
+    pub fn of(figures: &[T]) -> Self {
         let mut sorted = figures.to_vec();
         sorted.sort_unstable();
         let constant = sorted.len() > 1 && sorted.first() == sorted.last();
@@ -89,7 +90,7 @@ impl Shape {
     }
 
     /// What stands out, a phrase each, with figures as `show` writes them.
-    pub fn notes(&self, show: &dyn Fn(u64) -> String) -> Vec<String> {
+    pub fn notes(&self, show: &dyn Fn(T) -> String) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(Modes { low_count, low, high_count, high }) = self.modes {
             let (low, high) = (show(low), show(high));
@@ -122,22 +123,21 @@ impl fmt::Display for Drift {
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "places of figures in a list, and measurements, which have no 16 digits"
+    reason = "places of figures in a list"
 )]
-fn quantile(sorted: &[u64], share: f64) -> Option<f64> {
+fn quantile<T: Figure>(sorted: &[T], share: f64) -> Option<f64> {
     let place = share * sorted.len().checked_sub(1)? as f64;
-    let (below, above) = (*sorted.get(place.floor() as usize)? as f64, *sorted.get(place.ceil() as usize)? as f64);
+    let (below, above) = (sorted.get(place.floor() as usize)?.float(), sorted.get(place.ceil() as usize)?.float());
     Some(below + (above - below) * place.fract())
 }
 
-fn outliers(figures: &[u64], sorted: &[u64]) -> Vec<Outlier> {
+fn outliers<T: Figure>(figures: &[T], sorted: &[T]) -> Vec<Outlier<T>> {
     if figures.len() < FEWEST_FOR_OUTLIERS {
         return Vec::new();
     }
     let (Some(lower), Some(upper)) = (quantile(sorted, 0.25), quantile(sorted, 0.75)) else { return Vec::new() };
     let reach = FAR_FENCE * (upper - lower);
-    #[expect(clippy::cast_precision_loss, reason = "measurements, which have no 16 digits")]
-    let far = |figure: u64| (figure as f64) < lower - reach || figure as f64 > upper + reach;
+    let far = |figure: T| figure.float() < lower - reach || figure.float() > upper + reach;
     figures
         .iter()
         .enumerate()
@@ -146,26 +146,21 @@ fn outliers(figures: &[u64], sorted: &[u64]) -> Vec<Outlier> {
         .collect()
 }
 
-fn modes(sorted: &[u64]) -> Option<Modes> {
+fn modes<T: Figure>(sorted: &[T]) -> Option<Modes<T>> {
     let count = sorted.len();
     if count < FEWEST_FOR_MODES {
         return None;
     }
-    let middle = |of: &[u64]| of.get((of.len() - 1) / 2).copied();
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "counts, and measurements, which have no 16 digits"
-    )]
-    let (smallest, median, width) =
-        ((SMALLER_MODE * count as f64).ceil() as usize, middle(sorted)? as f64, |of: u64| of as f64);
+    let middle = |of: &[T]| of.get((of.len() - 1) / 2).copied();
+    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts")]
+    let (smallest, median) = ((SMALLER_MODE * count as f64).ceil() as usize, middle(sorted)?.float());
+    let width = |low: &T, high: &T| high.float() - low.float();
     (smallest..=count - smallest)
         .filter_map(|split| {
             let (low, high) = sorted.split_at(split);
-            let gap = width(high.first()? - low.last()?);
-            let within = width(low.last()? - low.first()?) + width(high.last()? - high.first()?);
-            (gap > GAP * within && gap > LEAST_GAP * median).then_some((gap, low, high))
+            let gap = width(low.last()?, high.first()?);
+            let within = width(low.first()?, low.last()?) + width(high.first()?, high.last()?);
+            (gap > GAP * within && gap > LEAST_GAP * median.abs()).then_some((gap, low, high))
         })
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .and_then(|(_, low, high)| {
@@ -173,11 +168,11 @@ fn modes(sorted: &[u64]) -> Option<Modes> {
         })
 }
 
-fn drift(figures: &[u64], sorted: &[u64]) -> Option<Drift> {
+fn drift<T: Figure>(figures: &[T], sorted: &[T]) -> Option<Drift> {
     let Trend { p, slope } = trend(figures)?;
-    #[expect(clippy::cast_precision_loss, reason = "counts, and measurements, which have no 16 digits")]
-    let (steps, median) = ((figures.len() - 1) as f64, *sorted.get((sorted.len() - 1) / 2)? as f64);
-    let change = slope * steps / median;
+    #[expect(clippy::cast_precision_loss, reason = "counts")]
+    let (steps, median) = ((figures.len() - 1) as f64, sorted.get((sorted.len() - 1) / 2)?.float());
+    let change = slope * steps / median.abs();
     (p <= DRIFT_P && change.is_finite() && change.abs() >= LEAST_DRIFT).then_some(Drift { change, p })
 }
 
@@ -233,7 +228,7 @@ mod tests {
         let shape = Shape::of(&[5; 10]);
         assert!(shape.constant && shape.is_plain());
         assert!(Shape::of(&[0, 0, 0, 0, 0, 1, 1, 1, 1, 1]).drift.is_none_or(|drift| drift.change.is_finite()));
-        assert!(!Shape::of(&[5]).constant && Shape::of(&[]).is_plain());
+        assert!(!Shape::of(&[5]).constant && Shape::<u64>::of(&[]).is_plain());
     }
 
     /// Ten figures from one distribution that is given as a function of two uniform numbers.

@@ -3,6 +3,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
+use super::figures::Figure;
 use super::rank::as_f64;
 
 /// Up to so many figures without ties the test is exact.
@@ -19,7 +20,7 @@ pub(super) struct Trend {
 
 /// The trend of figures in their order; `None` for fewer than two. Without ties it is exact for up to 50 figures; else `p` is from
 /// the normal approximation, corrected for ties.
-pub(super) fn trend(figures: &[u64]) -> Option<Trend> {
+pub(super) fn trend<T: Figure>(figures: &[T]) -> Option<Trend> {
     let count = figures.len();
     if count < 2 {
         return None;
@@ -30,8 +31,7 @@ pub(super) fn trend(figures: &[u64]) -> Option<Trend> {
         for (steps, &later) in figures.iter().skip(place + 1).enumerate() {
             rises += usize::from(later > earlier);
             falls += usize::from(later < earlier);
-            #[expect(clippy::cast_precision_loss, reason = "measurements, which have no 16 digits")]
-            slopes.push((later as f64 - earlier as f64) / as_f64(steps + 1));
+            slopes.push((later.float() - earlier.float()) / as_f64(steps + 1));
         }
     }
     slopes.sort_unstable_by(f64::total_cmp);
@@ -59,7 +59,7 @@ fn exact_p(count: usize, falls: usize) -> f64 {
     2.0 * shares.iter().take(falls + 1).sum::<f64>()
 }
 
-fn normal_p(figures: &[u64], rises: usize, falls: usize) -> f64 {
+fn normal_p<T: Figure>(figures: &[T], rises: usize, falls: usize) -> f64 {
     let mut sorted = figures.to_vec();
     sorted.sort_unstable();
     let term = |size: usize| as_f64(size) * (as_f64(size) - 1.0) * (2.0 * as_f64(size) + 5.0);

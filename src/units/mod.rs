@@ -3,6 +3,7 @@
 mod better;
 mod bytes;
 mod choice;
+mod number;
 mod percent;
 mod rate;
 mod span;
@@ -11,6 +12,7 @@ pub(crate) use choice::choice;
 
 pub use better::Better;
 pub use bytes::{Bytes, ParseBytesError};
+pub use number::in_unit;
 pub use percent::{ParsePercentError, Percent};
 pub use rate::{BitRate, ParseRateError};
 pub use span::{ParseSpanError, Span};

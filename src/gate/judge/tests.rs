@@ -99,7 +99,7 @@ fn a_change_within_the_noise_or_below_the_floor_passes() {
 #[test]
 fn throughput_down_is_a_regression() {
     let (fast, slow) = (real(&[around(1_000_000, 8)]), real(&[around(2_000_000, 8)]));
-    let rules = Rules { metric: Some(Metric::Goodput), floor: Some(0), ..Rules::default() };
+    let rules = Rules { metric: Some(Metric::Goodput), floor: Some(0.into()), ..Rules::default() };
     let judged = Judgement::new(&fast, &slow, &rules).expect("judged");
     assert_eq!(judged.cells[0].verdict, Verdict::Regressed, "half the goodput");
     assert_eq!(Judgement::new(&slow, &fast, &rules).expect("judged").cells[0].verdict, Verdict::Improved);

@@ -4,17 +4,19 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use crate::measurement::{Measurement, Outcome};
+use crate::measurement::{Measurement, Number, Outcome};
 use crate::plot::colour::Map;
 use crate::plot::repeats::{CellFigure, by_cell};
 use crate::plot::scale::Scale;
 use crate::plot::space::Space;
 use crate::plot::why::{self, Why};
 use crate::plot::{Direction, Metric, PlotOptions, Run, Stat, Unit, text, tile, tracks};
+use crate::record::Record;
 use crate::stats::{BufferSummary, CellSummary};
+use crate::units::command_line;
 
 use super::over_time;
-use crate::report::words::{known, not_precise};
+use crate::report::words::{ended, known, not_precise};
 
 /// Longest reason that is kept.
 const MAX_REASON: usize = 2000;
@@ -26,7 +28,7 @@ struct Data<'a> {
     /// The axes that the map begins with.
     x: Option<usize>,
     y: Option<usize>,
-    metrics: Vec<MetricData>,
+    metrics: Vec<MetricData<'a>>,
     /// Sizes of each unit and their names, the largest first.
     units: BTreeMap<&'static str, &'static [(f64, &'static str)]>,
     /// Colours from little to much.
@@ -42,6 +44,8 @@ struct Data<'a> {
     reasons: Vec<String>,
     /// Each finding once: its name in words, the sentence, what to try, where it comes from.
     findings: Vec<FindingRow>,
+    /// Each program that ran, once: which end, its command, how it ended, its last lines.
+    programs: Vec<ProgramRow>,
     /// What the letters in cells stand for.
     letters: Vec<(char, String)>,
     cells: Vec<CellData<'a>>,
@@ -55,9 +59,9 @@ struct Dim<'a> {
 }
 
 #[derive(Serialize)]
-struct MetricData {
-    name: &'static str,
-    title: &'static str,
+struct MetricData<'a> {
+    name: &'a str,
+    title: &'a str,
     unit: &'static str,
     /// 1: more is worse; -1: more is better; 0: neither.
     worse: i8,
@@ -89,7 +93,7 @@ struct CellData<'a> {
     /// Index of each reason and how often.
     r: Vec<(usize, u32)>,
     /// Median, smallest, largest of each metric.
-    m: Vec<Option<(u64, u64, u64)>>,
+    m: Vec<Option<(Number, Number, Number)>>,
     /// Indexes of buffers: receive and send of the client, then of the server.
     b: [usize; 4],
     /// Each repeat.
@@ -99,10 +103,16 @@ struct CellData<'a> {
     /// The letters of those that it waits for or is bounded by.
     l: &'a str,
     /// From this cell on, more does not help: the metric, and the dimension.
-    k: Vec<(&'static str, usize)>,
+    k: Vec<(String, usize)>,
+    /// Index of each program that ran in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    p: Vec<usize>,
     /// Its buffers over time, where there are samples.
     s: Option<over_time::Chart>,
 }
+
+/// Which end, the command, and how it ended.
+type ProgramRow = (&'static str, String, String);
 
 /// Outcome, completion, goodput, and the median, 99th percentile and largest of the round trips of its chunks.
 type RepeatData = (usize, Option<u64>, Option<u64>, Option<u64>, Option<u64>, Option<u64>);
@@ -169,15 +179,42 @@ fn repeat(measurement: &Measurement) -> RepeatData {
 }
 
 /// Median, smallest and largest of a metric.
-fn rounded(median: &CellFigure) -> (u64, u64, u64) {
-    let [value, low, high] = [median.value, median.low, median.high].map(crate::plot::whole);
+fn three(median: &CellFigure) -> (Number, Number, Number) {
+    let [value, low, high] =
+        [median.value, median.low, median.high].map(|figure| Number::new(figure).unwrap_or_default());
     (value, low, high)
+}
+
+/// The programs of a cell, each with every way in which its repeats ended.
+fn programs(repeats: &[&Record]) -> impl Iterator<Item = ProgramRow> {
+    let ends = |record: &&Record| {
+        let Measurement { client, server, .. } = &record.measurement;
+        [("client", client.program.clone()), ("server", server.program.clone())]
+    };
+    let ran = repeats.iter().flat_map(ends).filter_map(|(end, program)| Some((end, program?)));
+    ran.map(|(end, program)| (end, text::clean(&command_line(&program.command)), ended(&program)))
+}
+
+impl<'a> MetricData<'a> {
+    fn of(metric: &'a Metric, medians: &[Option<CellFigure>]) -> Self {
+        Self {
+            name: metric.name(),
+            title: metric.title(),
+            unit: metric.unit().name(),
+            worse: match metric.direction() {
+                Direction::WorseUp => 1,
+                Direction::WorseDown => -1,
+                Direction::Neutral => 0,
+            },
+            scales: STATS.map(|stat| scales(medians, metric, stat)),
+        }
+    }
 }
 
 const STATS: [Stat; 4] = [Stat::Median, Stat::Min, Stat::Max, Stat::Spread];
 
 /// The scale of maps and the one of lines.
-fn scales(medians: &[Option<CellFigure>], metric: Metric, stat: Stat) -> (Option<ScaleData>, Option<ScaleData>) {
+fn scales(medians: &[Option<CellFigure>], metric: &Metric, stat: Stat) -> (Option<ScaleData>, Option<ScaleData>) {
     let unit = crate::plot::repeats::unit(metric, stat);
     let figures: Vec<CellFigure> = medians.iter().flatten().filter_map(|median| median.with(stat)).collect();
     let data =
@@ -195,23 +232,25 @@ pub(super) fn json(run: Run<'_>) -> String {
     let repeats = by_cell(cells, records);
     let metrics: Vec<Metric> = Metric::all()
         .filter(|metric| !metric.name().starts_with("client-") && !metric.name().starts_with("server-"))
-        .filter(|metric| crate::plot::has_figures(records, *metric))
+        .chain(Metric::printed(records))
+        .filter(|metric| crate::plot::has_figures(records, metric))
         .collect();
     let medians: Vec<Vec<Option<CellFigure>>> = metrics
         .iter()
-        .map(|metric| repeats.iter().map(|repeats| CellFigure::of(repeats, *metric, Stat::Median)).collect())
+        .map(|metric| repeats.iter().map(|repeats| CellFigure::of(repeats, metric, Stat::Median)).collect())
         .collect();
-    let (why, letters) = why::of(run, Metric::COMPLETION, Stat::Median);
-    let (of_goodput, _) = why::of(run, Metric::GOODPUT, Stat::Median);
-    let knees = |metric: Metric, why: Option<&Why>| {
+    let (why, letters) = why::of(run, &Metric::COMPLETION, Stat::Median);
+    let (of_goodput, _) = why::of(run, &Metric::GOODPUT, Stat::Median);
+    let knees = |metric: &Metric, why: Option<&Why>| {
         let axes = why.map(|why| why.knees.clone()).unwrap_or_default();
         axes.into_iter()
-            .filter_map(|name| Some((metric.name(), space.dimensions.iter().position(|d| d.is(&name))?)))
+            .filter_map(|name| Some((metric.name().to_owned(), space.dimensions.iter().position(|d| d.is(&name))?)))
             .collect::<Vec<_>>()
     };
     let mut buffers = Once::new();
     let mut reasons = Once::new();
     let mut findings = Once::new();
+    let mut ran = Once::new();
     let sampled = cells.len() <= over_time::MOST_CELLS;
     let cells =
         cells.iter().zip(&repeats).zip(&space.places).enumerate().map(|(index, ((cell, repeats), at))| CellData {
@@ -227,7 +266,7 @@ pub(super) fn json(run: Run<'_>) -> String {
                     (reasons.place(format!("{}: {text}", tile::word(reason.outcome))), reason.count)
                 })
                 .collect(),
-            m: medians.iter().map(|medians| medians.get(index)?.as_ref().map(rounded)).collect(),
+            m: medians.iter().map(|medians| medians.get(index)?.as_ref().map(three)).collect(),
             f: explained
                 .cells
                 .get(index)
@@ -239,10 +278,16 @@ pub(super) fn json(run: Run<'_>) -> String {
                 })
                 .collect(),
             l: why.get(index).map_or("", |why| &why.letters),
-            k: [knees(Metric::COMPLETION, why.get(index)), knees(Metric::GOODPUT, of_goodput.get(index))].concat(),
+            k: [knees(&Metric::COMPLETION, why.get(index)), knees(&Metric::GOODPUT, of_goodput.get(index))].concat(),
             b: [&cell.client.rcvbuf, &cell.client.sndbuf, &cell.server.rcvbuf, &cell.server.sndbuf]
                 .map(|summary| buffers.place(buffer(summary))),
             n: repeats.iter().map(|record| repeat(&record.measurement)).collect(),
+            p: {
+                let mut places: Vec<usize> = programs(repeats).map(|program| ran.place(program)).collect();
+                places.sort_unstable();
+                places.dedup();
+                places
+            },
             s: tracks::of(manifest, cell, repeats).filter(|_| sampled).map(|tracks| over_time::Chart::of(&tracks)),
         });
     let cells = cells.collect();
@@ -254,22 +299,8 @@ pub(super) fn json(run: Run<'_>) -> String {
             .collect(),
         x: choice.as_ref().and_then(|choice| choice.x),
         y: choice.as_ref().and_then(|choice| choice.y),
-        metrics: metrics
-            .iter()
-            .zip(&medians)
-            .map(|(metric, medians)| MetricData {
-                name: metric.name(),
-                title: metric.title(),
-                unit: metric.unit().name(),
-                worse: match metric.direction() {
-                    Direction::WorseUp => 1,
-                    Direction::WorseDown => -1,
-                    Direction::Neutral => 0,
-                },
-                scales: STATS.map(|stat| scales(medians, *metric, stat)),
-            })
-            .collect(),
-        units: [Unit::Nanoseconds, Unit::BitsPerSecond, Unit::Bytes, Unit::Count, Unit::Share]
+        metrics: metrics.iter().zip(&medians).map(|(metric, medians)| MetricData::of(metric, medians)).collect(),
+        units: [Unit::Nanoseconds, Unit::BitsPerSecond, Unit::Bytes, Unit::Count, Unit::Number, Unit::Share]
             .map(|unit| (unit.name(), unit.sizes()))
             .into(),
         stops: Map::Figures.stops().into_iter().map(crate::plot::colour::Rgb::css).collect(),
@@ -279,6 +310,7 @@ pub(super) fn json(run: Run<'_>) -> String {
         buffers: buffers.values,
         reasons: reasons.values,
         findings: findings.values,
+        programs: ran.values,
         letters: letters.iter().filter_map(|mark| mark.finding()).collect(),
         cells,
     };

@@ -13,7 +13,7 @@ function figuresOf(cell) {
   const rows = DATA.metrics.map((metric, index) => {
     const figures = cell.m[index];
     // Sizes of buffers have a table of their own.
-    if (!figures || metric.unit === 'bytes') return null;
+    if (!figures || (metric.unit === 'bytes' && metric.worse === 0)) return null;
     const write = (value) => show(metric.unit, value);
     const range = figures[1] === figures[2] ? '–' : `${write(figures[1])} – ${write(figures[2])}`;
     return [metric.title, write(figures[0]), range, percent(spreadOf(cell, index))];
@@ -90,6 +90,16 @@ function findingsOf(cell) {
   return make('div', { class: 'why' }, make('h4', {}, 'Why'), make('dl', {}, ...items));
 }
 
+/** The programs that ran in it. */
+function programsOf(cell) {
+  if (!cell.p) return '';
+  const items = cell.p.flatMap((place) => {
+    const [end, command, ending] = DATA.programs[place];
+    return [make('dt', {}, end), make('dd', { dir: 'auto' }, make('code', {}, command), `, ${ending}`)];
+  });
+  return make('div', { class: 'why' }, make('h4', {}, 'Programs'), make('dl', {}, ...items));
+}
+
 /** Fills the panel beside the map. */
 function drawDetails(index) {
   const cell = DATA.cells[index];
@@ -102,6 +112,7 @@ function drawDetails(index) {
     findingsOf(cell),
     cell.m.some(Boolean) ? figuresOf(cell) : '',
     buffersOf(cell),
+    programsOf(cell),
     samplesOf(cell),
     repeatsOf(cell),
   ];

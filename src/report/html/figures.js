@@ -18,10 +18,22 @@ const UNITS = DATA.units;
 
 const digits = (value) => value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
 
+/** A number of a program's: a whole one as it is, others with four digits that count. */
+function plain(value) {
+  const exponent = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)));
+  if (Number.isInteger(value) && exponent < 15) return String(value).replace('-', '−');
+  const text = exponent >= -4 && exponent < 15 ? value.toFixed(exponent < 0 ? 6 : Math.max(3 - exponent, 0)) : value.toExponential().replace('e+', 'e');
+  return text.replace('-', '−');
+}
+
 /** With three significant digits: `4.67 s`. */
 function show(unit, value) {
   if (value === null || value === undefined) return '–';
+  if (unit === 'number') return plain(value);
+  if (value < 0) return `−${show(unit, -value)}`;
   const sizes = UNITS[unit];
+  // Only a program's number has a fraction of the smallest unit.
+  if (value < 1000 && !Number.isInteger(value) && (unit === 'ns' || unit === 'bps')) return `${plain(value)} ${sizes.at(-1)[1]}`;
   let index = sizes.findIndex(([size]) => value >= size);
   if (index < 0) index = sizes.length - 1;
   // Rounding may reach the next unit: 999.9 µs is 1.00 ms.

@@ -13,9 +13,9 @@ const COLUMNS = [
     title: metric.title,
     number: true,
     key: (cell) => (cell.m[index] ? cell.m[index][0] : null),
-    text: (cell) => (cell.m[index] ? (metric.unit === 'bytes' ? bytes : (v) => show(metric.unit, v))(cell.m[index][0]) : '–'),
+    text: (cell) => (cell.m[index] ? (metric.unit === 'bytes' && metric.worse === 0 ? bytes : (v) => show(metric.unit, v))(cell.m[index][0]) : '–'),
     csv: (cell) => (cell.m[index] ? String(cell.m[index][0]) : ''),
-    csvName: metric.unit === 'count' ? metric.name : `${metric.name}_${metric.unit}`,
+    csvName: ['count', 'number'].includes(metric.unit) ? metric.name : `${metric.name}_${metric.unit}`,
   }, ...(index < 2 ? [{
     name: 'spread',
     title: `${metric.title}: range of the repeats over their median`,

@@ -63,7 +63,7 @@ pub(in crate::spec) const METRIC_KEYS: [PartKey; 7] = [
 ];
 
 /// Names that figures have already.
-const TAKEN: [&str; 4] = ["completion", "goodput", "latency", "throughput"];
+const TAKEN: [&str; 6] = ["completion", "goodput", "latency", "throughput", "cpu", "switches"];
 
 impl Draft {
     /// Takes in a metric.
