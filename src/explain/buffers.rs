@@ -269,10 +269,11 @@ pub(super) const LARGER_THAN_USED: Rule = Rule {
 pub(super) const BEYOND_THE_SIZE: Rule = Rule {
     name: "beyond-the-size",
     severity: Severity::Note,
-    about: "At some look more lay in a receive buffer than its size at that look (SO_MEMINFO): what was on its way when the window closed is taken in all \
-        the same, since a window that was offered is not taken back, and small segments take more memory than the window told of.",
+    about: "At some look more lay in a receive buffer than its size at that look (SO_MEMINFO), or TcpExtPruneCalled moved without memory pressure: what was on its \
+        way when the window closed is taken in all the same, since a window that was offered is not taken back, and small segments take more memory than the \
+        window told of, until the kernel presses them together.",
     advice: "count on more memory than the size; net.ipv4.tcp_shrink_window = 1 (Linux 6.5 and later) takes the window back instead",
-    source: "tcp_can_ingest and __tcp_select_window, net/ipv4; net.ipv4.tcp_shrink_window, Documentation/networking/ip-sysctl.rst",
+    source: "tcp_can_ingest, tcp_prune_queue and __tcp_select_window, net/ipv4; net.ipv4.tcp_shrink_window, Documentation/networking/ip-sysctl.rst",
     look: |view| {
         let told: Vec<String> = view
             .ends()
@@ -285,11 +286,14 @@ pub(super) const BEYOND_THE_SIZE: Rule = Rule {
                     .then(|| format!("up to {} lay in the {name}'s receive buffer of {}", Bytes(*used), Bytes(*size)))
             })
             .collect();
+        // Where the machine is short of memory it prunes buffers that are not full.
         let pressed = view.counter("TcpExtPruneCalled").filter(|&pressed| pressed > 0);
-        let pressed = pressed.map_or_else(String::new, |pressed| {
-            format!("; the kernel had to make room {} (TcpExtPruneCalled)", count(pressed, "time", "times"))
+        let pressed = pressed.filter(|_| view.counter("TcpExtTCPMemoryPressures") == Some(0)).map(|pressed| {
+            let times = count(pressed, "time", "times");
+            format!("{times} what lay in a receive buffer took more than its size, and its segments were pressed together (TcpExtPruneCalled)")
         });
-        (!told.is_empty()).then(|| told.join("; ") + &pressed)
+        let told: Vec<String> = told.into_iter().chain(pressed).collect();
+        (!told.is_empty()).then(|| told.join("; "))
     },
 };
 

@@ -507,14 +507,23 @@ fn memory_that_is_short_is_told_with_what_took_it() {
 }
 
 #[test]
-fn pressed_segments_are_told_with_the_size_that_they_went_beyond() {
+fn segments_are_pressed_together_where_they_went_beyond_the_size_or_where_memory_is_short() {
+    let name = "beyond-the-size";
     let mut record = stream(&TcpFacts::default());
-    evidence(&mut record).counters = Some([("TcpExtPruneCalled".to_owned(), 2)].into());
+    let counters = |pressures| {
+        let moved = [("TcpExtPruneCalled", 2), ("TcpExtTCPMemoryPressures", pressures)];
+        Some(moved.into_iter().map(|(name, moved)| (name.to_owned(), moved)).collect())
+    };
+    evidence(&mut record).counters = counters(0);
     record.measurement.client.samples = Some(samples(&[(262_144, 206_912), (262_144, 303_232)]));
+    let pressed = "2 times what lay in a receive buffer took more than its size, and its segments were pressed together (TcpExtPruneCalled)";
     assert_eq!(
-        sentence(&record, "beyond-the-size"),
-        "up to 303232 B lay in the client's receive buffer of 256 KiB; the kernel had to make room 2 times (TcpExtPruneCalled)"
+        sentence(&record, name),
+        format!("up to 303232 B lay in the client's receive buffer of 256 KiB; {pressed}")
     );
+    // When somebody looked they were pressed together already.
     record.measurement.client.samples = Some(samples(&[(262_144, 206_912), (262_144, 262_144)]));
-    silent(&record, "beyond-the-size");
+    assert_eq!(sentence(&record, name), pressed);
+    evidence(&mut record).counters = counters(1);
+    silent(&record, name);
 }
