@@ -94,6 +94,7 @@ fn side(clock: Clock, cells: Vec<Vec<u64>>) -> Baseline {
         clock,
         machine: if clock == Clock::Virtual { "guest:tcg" } else { "native" }.to_owned(),
         figures: BTreeMap::from([(Metric::Completion.field().to_owned(), figures.into_iter().map(Some).collect())]),
+        metrics: BTreeMap::new(),
     });
     Baseline {
         format: BASELINE_FORMAT,
@@ -102,6 +103,7 @@ fn side(clock: Clock, cells: Vec<Vec<u64>>) -> Baseline {
         accepted: Vec::new(),
         environment: Environment::default(),
         fixed: BTreeMap::new(),
+        metrics: Vec::new(),
         cells: cells.collect(),
     }
 }
