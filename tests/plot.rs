@@ -74,6 +74,9 @@ fn what_was_found_and_where_more_does_not_help_is_marked() {
     assert!(!sizes.contains("sctp retransmission timeout"));
 }
 
+/// What the legend says of knees, in part.
+const KNEE: &str = "from here on more";
+
 #[test]
 fn numbers_that_a_program_printed_are_drawn_in_their_unit_and_say_which_way_is_worse() {
     let run = runs::printed();
@@ -109,6 +112,12 @@ fn axes_that_move_together_are_one() {
         let options = PlotOptions { y: Some(name.into()), ..PlotOptions::default() };
         assert!(draw(&run, &options).is_ok(), "an axis by any of its names: {name}");
     }
+    // A pair that is larger on one axis and smaller on the other leaves them without an order.
+    assert!(!svg.contains(KNEE));
+    let grown = runs::grown_together();
+    let svg = latency(&grown);
+    golden("grown_together", &svg);
+    assert!(svg.contains(KNEE));
 }
 
 #[test]

@@ -412,6 +412,127 @@ rcvbuf = "128KiB"
     assert!((128 << 10..512 << 10).contains(&most), "of a buffer of 256 KiB: {most}");
 }
 
+/// C16 again: small segments take more memory than the window told of, so that more lies in the buffer than its size; where the window may be
+/// taken back it does not.
+#[test]
+fn small_segments_take_more_memory_than_the_size_unless_the_window_may_shrink() {
+    let cells = run(r#"
+image = "debian:6.12"
+[workload]
+kind = "stream"
+bytes = "256KiB"
+chunk_size = 64
+read_pause = "500ms"
+[socket]
+nodelay = true
+[socket.server]
+rcvbuf = "128KiB"
+[axes]
+"sysctl.net.ipv4.tcp_shrink_window" = [0, 1]
+"#);
+    let said = cells.says("0", "beyond-the-size");
+    assert!(said.contains("lay in the server's receive buffer of 256 KiB"), "{said}");
+    assert!(cells.number("0", "/server/evidence/rcvbuf_used_peak_bytes") > 262_144);
+    cells.silent("1", "beyond-the-size");
+    cells.says("1", "zero-window");
+    cells.silent("0", "zero-window");
+}
+
+/// C12 (iperf#198, iperf#970): buffers beyond what the machine's TCP may have in all.
+#[test]
+fn buffers_beyond_the_machine_s_memory_are_told() {
+    let cells = run_within(
+        "12s",
+        3,
+        r#"
+[workload]
+kind = "stream"
+duration = "6s"
+omit = "2s"
+[socket]
+nodelay = true
+[link]
+rate = "100Mbit/s"
+delay = "150ms"
+limit = 20000
+gso_max_segs = 1
+[[zip]]
+"socket.rcvbuf_force" = ["256KiB", "64MiB"]
+"socket.sndbuf_force" = ["256KiB", "64MiB"]
+"#,
+    );
+    let (small, large) = ("262144 262144", "67108864 67108864");
+    assert_eq!(cells.at(large).record["outcome"], "timed-out");
+    let said = cells.says(large, "memory-pressure");
+    assert!(said.starts_with("the machine's TCP took more memory than it may (1 time, net.ipv4.tcp_mem of "), "{said}");
+    assert!(said.contains("lay in the client's send buffer of 128 MiB"), "{said}");
+    assert!(said.contains("the window that the client was offered fell from "), "{said}");
+    cells.silent(large, "send-buffer-limited");
+    cells.silent(small, "memory-pressure");
+    cells.says(small, "send-buffer-limited");
+}
+
+/// C11 (xrdp#2905, hpn-ssh#58): a send buffer of 32 KiB bounds a round trip of 250 ms and not one of 0.5 ms. With Nagle's algorithm, and
+/// writes that leave a part of a segment, it bounds nothing (docs/tcp-send-buffer.md).
+#[test]
+fn a_send_buffer_is_the_limit_where_it_holds_all_that_is_on_its_way() {
+    let cells = run(r#"
+[workload]
+kind = "stream"
+direction = "upload"
+duration = "4s"
+omit = "2s"
+[socket.client]
+sndbuf = "32KiB"
+[link]
+rate = "20Mbit/s"
+limit = 2000
+[axes]
+"link.delay" = ["250us", "125ms"]
+nodelay = [false, true]
+chunk_size = [14480, "16KiB"]
+"#);
+    let name = "send-buffer-limited";
+    for place in ["125ms false 14480", "125ms true 14480", "125ms true 16384"] {
+        let said = cells.says(place, name);
+        assert!(said.starts_with("the client's send buffer of 64 KiB was as full"), "{said}");
+        cells.says(place, "autotuning-off");
+    }
+    cells.silent("125ms false 16384", name);
+    for place in ["250us false 14480", "250us true 14480", "250us false 16384", "250us true 16384"] {
+        cells.silent(place, name);
+        cells.says(place, "link-limited");
+    }
+}
+
+/// The peer's window bounds where it is the smaller one, and the send buffer, though as full, does not.
+#[test]
+fn a_send_buffer_that_waits_for_a_window_is_not_the_limit() {
+    let cells = run(r#"
+[workload]
+kind = "stream"
+direction = "upload"
+duration = "4s"
+omit = "2s"
+[socket]
+nodelay = true
+[socket.client]
+sndbuf = "128KiB"
+[link]
+rate = "20Mbit/s"
+delay = "125ms"
+limit = 2000
+gso_max_segs = 1
+[axes]
+"socket.server.rcvbuf" = ["32KiB", "default"]
+"link.client.loss" = ["0%", "3%"]
+"#);
+    cells.says("32768 0%", "receiver-limited");
+    cells.silent("32768 0%", "send-buffer-limited");
+    cells.says("default 0%", "send-buffer-limited");
+    cells.silent("default 3%", "send-buffer-limited");
+}
+
 /// The report on autotuning, in short: megabytes or not, the link is full; and sizes beyond `rmem_max` are clamped.
 #[test]
 fn autotuning_grows_beyond_what_a_full_link_needs_and_fixed_sizes_are_clamped() {

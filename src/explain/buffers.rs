@@ -1,9 +1,11 @@
 //! Rules about what the kernel made of a buffer.
 
+use std::fmt::Write as _;
+
 use super::finding::{Rule, Severity};
 use super::limits::{APPLICATION_LIMITED, RECEIVER_LIMITED, SEND_BUFFER_LIMITED, is_full};
 use super::queues::holds;
-use super::view::{View, at_least, rate};
+use super::view::{ENOUGH_LOOKS, View, at_least, count, rate};
 use crate::measurement::{Buffer, End, Verdict};
 use crate::units::{Bytes, Span};
 
@@ -212,9 +214,6 @@ pub(super) const WAITS_IN_THE_SEND_BUFFER: Rule = Rule {
     },
 };
 
-/// Fewest looks at a buffer from which its use is judged.
-const ENOUGH_LOOKS: usize = 16;
-
 /// The most of a column of samples, of enough of them.
 fn most(column: Option<&Vec<u64>>) -> Option<(u64, usize)> {
     let column = column.filter(|column| column.len() >= ENOUGH_LOOKS)?;
@@ -271,7 +270,7 @@ pub(super) const BEYOND_THE_SIZE: Rule = Rule {
     name: "beyond-the-size",
     severity: Severity::Note,
     about: "At some look more lay in a receive buffer than its size at that look (SO_MEMINFO): what was on its way when the window closed is taken in all \
-        the same, since a window that was offered is not taken back.",
+        the same, since a window that was offered is not taken back, and small segments take more memory than the window told of.",
     advice: "count on more memory than the size; net.ipv4.tcp_shrink_window = 1 (Linux 6.5 and later) takes the window back instead",
     source: "tcp_can_ingest and __tcp_select_window, net/ipv4; net.ipv4.tcp_shrink_window, Documentation/networking/ip-sysctl.rst",
     look: |view| {
@@ -286,6 +285,60 @@ pub(super) const BEYOND_THE_SIZE: Rule = Rule {
                     .then(|| format!("up to {} lay in the {name}'s receive buffer of {}", Bytes(*used), Bytes(*size)))
             })
             .collect();
-        (!told.is_empty()).then(|| told.join("; "))
+        let pressed = view.counter("TcpExtPruneCalled").filter(|&pressed| pressed > 0);
+        let pressed = pressed.map_or_else(String::new, |pressed| {
+            format!("; the kernel had to make room {} (TcpExtPruneCalled)", count(pressed, "time", "times"))
+        });
+        (!told.is_empty()).then(|| told.join("; ") + &pressed)
     },
 };
+
+pub(super) const MEMORY_PRESSURE: Rule = Rule {
+    name: "memory-pressure",
+    severity: Severity::Stall,
+    about: "TcpExtTCPMemoryPressures moved: the TCP of the whole machine took more memory than the second number of net.ipv4.tcp_mem, in pages, and from then \
+        on windows shrink, buffers do not grow, and what arrives may be dropped (receive-queue-drops). Not told where the link is full all the same.",
+    advice: "smaller buffers, fewer connections, or a larger net.ipv4.tcp_mem",
+    source: "tcp_enter_memory_pressure, net/ipv4/tcp.c; __sk_mem_raise_allocated, net/core/sock.c; __tcp_select_window, net/ipv4/tcp_output.c",
+    look: |view| {
+        let entered = view.counter("TcpExtTCPMemoryPressures").filter(|&entered| entered > 0)?;
+        if is_full(view) {
+            return None;
+        }
+        let bound = view.sysctl("net.ipv4.tcp_mem").map_or_else(String::new, |pages| {
+            format!(" of {} pages", pages.split_whitespace().collect::<Vec<_>>().join(" "))
+        });
+        let mut said = format!(
+            "the machine's TCP took more memory than it may ({}, net.ipv4.tcp_mem{bound})",
+            count(entered, "time", "times")
+        );
+        for (name, end) in view.ends() {
+            let evidence = end.evidence.as_ref();
+            for (which, used, size) in [
+                ("send", evidence.and_then(|evidence| evidence.sndbuf_used_peak_bytes), end.sndbuf.end),
+                ("receive", evidence.and_then(|evidence| evidence.rcvbuf_used_peak_bytes), end.rcvbuf.end),
+            ] {
+                if let (Some(used @ MUCH..), Some(size)) = (used, size) {
+                    let _ =
+                        write!(said, "; up to {} lay in the {name}'s {which} buffer of {}", Bytes(used), Bytes(size));
+                }
+            }
+        }
+        if let Some((name, sender, _)) = view.tcp_sender()
+            && let Some(windows) = sender.samples.as_ref().and_then(|samples| samples.snd_wnd_bytes.as_ref())
+            && let (Some(largest), Some(last)) = (windows.iter().max(), windows.last())
+            && last * WORTH_A_WORD <= *largest
+        {
+            let _ = write!(
+                said,
+                "; the window that the {name} was offered fell from {} to {}",
+                Bytes(*largest),
+                Bytes(*last)
+            );
+        }
+        Some(said)
+    },
+};
+
+/// From what size on the content of a buffer is told where memory was short.
+const MUCH: u64 = 1 << 20;

@@ -58,6 +58,7 @@ pub const RULES: &[Rule] = &[
     losses::BURST_BEYOND_THE_WINDOW,
     losses::UDP_RECEIVE_DROPS,
     losses::SOCKET_QUEUE_DROPS,
+    buffers::MEMORY_PRESSURE,
     losses::PROCESSOR_BACKLOG_DROPS,
     buffers::WAITS_IN_THE_SEND_BUFFER,
     queues::NETEM_LIMIT,

@@ -16,8 +16,11 @@ const FEWEST: usize = 3;
 /// The smallest value of an axis that is as good as the best one, for one choice of the other axes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Knee {
-    /// The axis.
+    /// The axis. Of several that move together, the first.
     pub axis: String,
+    /// Axes that move together with it, with their values there.
+    #[serde(skip_serializing_if = "Axes::is_empty")]
+    pub together: Axes,
     /// The smallest value from which on no other is better than by 5 % or the spread.
     pub value: Value,
     /// Whether it is the smallest of all, so that the axis makes no difference.
@@ -43,7 +46,13 @@ pub(super) fn knees(cells: &[CellSummary]) -> Vec<Knee> {
     let names: Vec<&str> = first.axes.0.iter().map(|(name, _)| name.as_str()).collect();
     let varying = |name: &str| cells.iter().any(|cell| cell.axes.get(name) != first.axes.get(name));
     let mut knees = Vec::new();
-    for axis in names {
+    for (place, &axis) in names.iter().enumerate() {
+        let follow: Vec<&str> =
+            names.iter().copied().filter(|other| *other != axis && follows(cells, axis, other)).collect();
+        // Of axes that follow each other the first speaks for all.
+        if names[..place].iter().any(|earlier| follow.contains(earlier) && follows(cells, earlier, axis)) {
+            continue;
+        }
         // For each choice of the others: the values of this axis, in order, with the cell; what is left to the kernel comes last.
         let mut lines: BTreeMap<Vec<(&str, &Value)>, BTreeMap<&Value, &CellSummary>> = BTreeMap::new();
         for cell in cells {
@@ -51,6 +60,7 @@ pub(super) fn knees(cells: &[CellSummary]) -> Vec<Knee> {
                 continue;
             };
             let others = cell.axes.0.iter().filter(|(name, _)| name != axis && varying(name));
+            let others = others.filter(|(name, _)| !follow.contains(&name.as_str()));
             let others = others.map(|(name, value)| (name.as_str(), value));
             lines.entry(others.collect()).or_default().insert(value, cell);
         }
@@ -65,9 +75,13 @@ pub(super) fn knees(cells: &[CellSummary]) -> Vec<Knee> {
             let Some(mut costs) = costs else { continue };
             let default = costs.pop_if(|(value, _)| value.is_default()).map(|(_, cost)| cost);
             if let Some(Bend { place, default_as_good }) = bend(&costs, default, echo) {
+                let value = costs[place].0;
+                let there =
+                    follow.iter().filter_map(|name| Some(((*name).to_owned(), line[value].axes.get(name)?.clone())));
                 knees.push(Knee {
                     axis: axis.to_owned(),
-                    value: costs[place].0.clone(),
+                    together: Axes(there.collect()),
+                    value: value.clone(),
                     flat: place == 0,
                     default_as_good,
                     others: Axes(others.into_iter().map(|(name, value)| (name.to_owned(), value.clone())).collect()),
@@ -77,6 +91,23 @@ pub(super) fn knees(cells: &[CellSummary]) -> Vec<Knee> {
         }
     }
     knees
+}
+
+/// Whether one axis moves together with another, as those of a `[[zip]]` do: its value is the same wherever that of the other is,
+/// varies, never shrinks where the other grows, and is left to the kernel only where the other is.
+fn follows(cells: &[CellSummary], axis: &str, other: &str) -> bool {
+    let mut pairs: BTreeMap<&Value, &Value> = BTreeMap::new();
+    for cell in cells {
+        let (Some(value), Some(with)) = (cell.axes.get(axis), cell.axes.get(other)) else { return false };
+        let ordered = value.has_size() && with.has_size() || value.is_default() && with.is_default();
+        if !ordered || pairs.insert(value, with).is_some_and(|before| before != with) {
+            return false;
+        }
+    }
+    let mut sizes: Vec<&Value> = pairs.values().copied().collect();
+    let grow = sizes.is_sorted();
+    sizes.dedup();
+    grow && sizes.len() > 1
 }
 
 /// Where a line bends.

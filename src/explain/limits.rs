@@ -1,7 +1,8 @@
 //! Rules about what bounds the throughput of a stream.
 
 use super::finding::{Rule, Severity};
-use super::view::{View, at_least, count, number, rate, share};
+use super::queues::round_trips;
+use super::view::{ENOUGH_LOOKS, View, at_least, count, median, number, rate, share};
 use crate::measurement::{End, Interface, QueueFacts, TcpFacts};
 use crate::units::{BitRate, Bytes, Span};
 
@@ -208,21 +209,65 @@ pub(super) const SEND_BUFFER_LIMITED: Rule = Rule {
     name: "send-buffer-limited",
     severity: Severity::Limit,
     about: "The sender of a TCP stream waited for room in its own send buffer for at least 20 % of the time in which it had something to \
-        send (tcpi_sndbuf_limited over tcpi_busy_time).",
+        send (tcpi_sndbuf_limited over tcpi_busy_time). Or, since the kernel counts that time only if something was sent after the buffer was found \
+        full: at the usual one of at least 16 looks two thirds of the buffer or more were taken, at none more than a segment beyond it; at least two \
+        fifths of what was taken was data on its way (goodput times the usual round trip), which filled no more than four fifths of the congestion \
+        window and of the peer's; and no queue stood (the usual round trip is at most a quarter longer than the smallest) and no more than four \
+        fifths of the link were used.",
     advice: "a larger send buffer at the sender, or none asked for so that the kernel grows it",
-    source: "tcp_chrono_start, TCP_CHRONO_SNDBUF_LIMITED, net/ipv4/tcp.c",
+    source: "tcp_chrono_start, TCP_CHRONO_SNDBUF_LIMITED, net/ipv4/tcp.c; sk_stream_memory_free and sk_stream_is_writeable, include/net/sock.h; SO_MEMINFO",
     look: |view| {
         let (waited, busy) = held_up(view, |tcp| tcp.sndbuf_limited_ns)?;
-        at_least(waited, LIMITS, busy).then(|| {
-            format!(
+        if at_least(waited, LIMITS, busy) {
+            return Some(format!(
                 "the sender's own buffer was full for {} of the {} that it had data to send ({})",
                 Span(waited),
                 Span(busy),
                 share(waited, busy)
-            )
-        })
+            ));
+        }
+        holds_all_on_its_way(view)
     },
 };
+
+/// The most that one segment, begun below a send buffer's size, may lie beyond it.
+const SEGMENT: u64 = 64 << 10;
+
+/// A send buffer that is full of what is on its way, while nothing else keeps the sender from sending more.
+fn holds_all_on_its_way(view: &View<'_>) -> Option<String> {
+    let (name, sender, tcp) = view.tcp_sender()?;
+    let samples = sender.samples.as_ref().filter(|samples| samples.len() >= ENOUGH_LOOKS)?;
+    let column = |column: &Option<Vec<u64>>| median(column.as_ref()?);
+    let (sizes, used) = (samples.sndbuf_bytes.as_ref()?, samples.sndbuf_used_bytes.as_ref()?);
+    // A writer that sleeps is woken when a third of the buffer is free, and a look follows what it writes then.
+    let full = sizes.iter().zip(used).filter(|(size, used)| 3 * **used >= 2 * **size).count();
+    let size = column(&samples.sndbuf_bytes)?;
+    if 2 * full < used.len() || *used.iter().max()? > size + SEGMENT {
+        return None;
+    }
+    let (usual, least) = round_trips(sender)?;
+    let goodput = view.measurement().goodput_bps?;
+    let on_its_way = u64::try_from(u128::from(goodput) * u128::from(usual.0) / 8_000_000_000).ok()?;
+    let (cwnd, window) = (column(&samples.cwnd_bytes)?, column(&samples.snd_wnd_bytes)?);
+    // What waits in the buffer without being on its way waits for something else.
+    let all_on_its_way = at_least(on_its_way, 40, column(&samples.sndbuf_used_bytes)?);
+    let room = at_least(cwnd.min(window), 125, on_its_way);
+    let stands = 4 * usual.0 > 5 * least.0;
+    let link = most_of_link(view).is_some_and(|(_, most)| at_least(goodput, 80, most));
+    let waited = at_least(tcp.rwnd_limited_ns?, LIMITS, tcp.busy_ns?);
+    let program = [&APPLICATION_LIMITED, &CPU_BOUND].into_iter().any(|rule| (rule.look)(view).is_some());
+    (all_on_its_way && room && !stands && !link && !waited && !program).then(|| {
+        format!(
+            "the {name}'s send buffer of {} was as full as a waiting writer leaves it at {full} of {} looks, and what it held was on its way ({} in \
+             each round trip of {usual}), while the congestion window ({}) and the peer's ({}) had room for more",
+            Bytes(size),
+            used.len(),
+            Bytes(on_its_way),
+            Bytes(cwnd),
+            Bytes(window)
+        )
+    })
+}
 
 pub(super) const CONGESTION_LIMITED: Rule = Rule {
     name: "congestion-limited",
@@ -236,7 +281,8 @@ pub(super) const CONGESTION_LIMITED: Rule = Rule {
         let (_, sender, tcp) = view.tcp_sender()?;
         let again = tcp.retransmits.filter(|&again| again > 0)?;
         let took = view.measurement().elapsed_ns?;
-        if at_least(waited, LIMITS, busy) || !at_least(busy, 80, took) || (CPU_BOUND.look)(view).is_some() {
+        let others = [&CPU_BOUND, &SEND_BUFFER_LIMITED].into_iter().any(|rule| (rule.look)(view).is_some());
+        if at_least(waited, LIMITS, busy) || !at_least(busy, 80, took) || others {
             return None;
         }
         tcp.ssthresh_bytes?;

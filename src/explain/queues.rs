@@ -2,7 +2,7 @@
 
 use super::finding::{Rule, Severity};
 use super::losses::thrown_away;
-use super::view::{View, count, has_share, number, rate, share, span};
+use super::view::{View, count, has_share, median, number, rate, share, span};
 use crate::measurement::{Association, End, Interface, QueueFacts};
 use crate::units::{BitRate, Span};
 
@@ -91,14 +91,9 @@ pub(super) const QUEUE_DROPS: Rule = Rule {
 const STANDS: u64 = 20_000_000;
 
 /// The median round trip that a sender saw while it ran, or the one at its end where no samples were taken; and the smallest one.
-fn round_trips(sender: &End) -> Option<(Span, Span)> {
+pub(super) fn round_trips(sender: &End) -> Option<(Span, Span)> {
     let tcp = sender.evidence.as_ref()?.tcp.as_ref()?;
-    let samples =
-        sender.samples.as_ref().and_then(|samples| samples.rtt_ns.clone()).filter(|samples| !samples.is_empty());
-    let usual = samples.map(|mut samples| {
-        samples.sort_unstable();
-        samples[samples.len() / 2]
-    });
+    let usual = sender.samples.as_ref().and_then(|samples| median(samples.rtt_ns.as_ref()?));
     Some((Span(usual.or(tcp.rtt_ns)?), Span(tcp.min_rtt_ns?)))
 }
 

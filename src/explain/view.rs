@@ -6,6 +6,9 @@ use crate::measurement::{Association, End, Evidence, Interface, Measurement, Que
 use crate::record::Record;
 use crate::units::{BitRate, Percent, Span};
 
+/// Fewest looks at a buffer from which its use is judged.
+pub(super) const ENOUGH_LOOKS: usize = 16;
+
 /// One repeat and the sysctls of the machine that ran it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'a> {
@@ -79,10 +82,15 @@ impl<'a> View<'a> {
         self.measurement().completion_ns.or(self.measurement().elapsed_ns).map(Span)
     }
 
-    /// A sysctl that is one number, in milliseconds: as the repeat had it, else as its machine has it.
-    pub(super) fn milliseconds(&self, sysctl: &str) -> Option<Span> {
+    /// A sysctl: as the repeat had it, else as its machine has it.
+    pub(super) fn sysctl(&self, sysctl: &str) -> Option<&'a str> {
         let own = self.measurement().sysctls.get(sysctl).and_then(|facts| facts.given.as_ref());
-        let number: u64 = own.or_else(|| self.sysctls.get(sysctl))?.parse().ok()?;
+        own.or_else(|| self.sysctls.get(sysctl)).map(String::as_str)
+    }
+
+    /// A sysctl that is one number, in milliseconds.
+    pub(super) fn milliseconds(&self, sysctl: &str) -> Option<Span> {
+        let number: u64 = self.sysctl(sysctl)?.parse().ok()?;
         Some(Span(number * 1_000_000))
     }
 
@@ -194,6 +202,13 @@ pub(super) fn share(part: u64, whole: u64) -> String {
 /// Whether a part is at least so many per cent of a whole.
 pub(super) fn at_least(part: u64, per_cent: u64, whole: u64) -> bool {
     whole > 0 && u128::from(part) * 100 >= u128::from(whole) * u128::from(per_cent)
+}
+
+/// The one in the middle of a column of samples, the larger of two.
+pub(super) fn median(column: &[u64]) -> Option<u64> {
+    let mut column = column.to_vec();
+    column.sort_unstable();
+    column.get(column.len() / 2).copied()
 }
 
 /// `1 timer`, `5 timers`.

@@ -133,15 +133,16 @@ fn range(cells: &[CellSummary]) -> String {
 /// Knees in words, those that say the same in one line.
 fn knees(knees: &[Knee], cells: &[CellSummary]) -> Vec<String> {
     // The choices of the other axes: where all of them say the same, none is named.
-    let choices = |axis: &str| {
+    let choices = |knee: &Knee| {
+        let is_other = |name: &String| *name != knee.axis && knee.together.get(name).is_none();
         let others =
-            |cell: &CellSummary| cell.axes.0.iter().filter(|(name, _)| name != axis).cloned().collect::<Vec<_>>();
+            |cell: &CellSummary| cell.axes.0.iter().filter(|(name, _)| is_other(name)).cloned().collect::<Vec<_>>();
         cells.iter().map(others).collect::<BTreeSet<_>>().len()
     };
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     for knee in knees {
         let same = knees.iter().filter(|other| knee_of(other) == knee_of(knee)).count();
-        let everywhere = same == choices(&knee.axis);
+        let everywhere = same == choices(knee);
         let (said, others) = (knee_of(knee), if everywhere { String::new() } else { knee.others.to_string() });
         match lines.iter_mut().find(|(other, _)| *other == said) {
             Some((_, wherever)) => wherever.push(others),
@@ -158,8 +159,11 @@ fn knees(knees: &[Knee], cells: &[CellSummary]) -> Vec<String> {
 }
 
 fn knee_of(knee: &Knee) -> String {
-    let Knee { axis, value, flat, default_as_good, metric, .. } = knee;
-    let shown = shown(axis, value);
+    let Knee { axis, value, together, flat, default_as_good, metric, .. } = knee;
+    let with = together.0.iter().map(|(name, value)| format!("{name} {}", shown(name, value)));
+    let with = with.collect::<Vec<_>>().join(", ");
+    let with = if with.is_empty() { with } else { format!(" (with {with})") };
+    let shown = shown(axis, value) + &with;
     let what = if *flat {
         format!("{axis} makes no difference to the {metric}: {shown}, the smallest, is as good as any")
     } else {

@@ -12,6 +12,11 @@ use super::{Value, find};
 pub struct Axes(pub Vec<(String, Value)>);
 
 impl Axes {
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The value on the axis of that name.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.iter().find(|(axis, _)| axis == name).map(|(_, value)| value)

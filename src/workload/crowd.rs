@@ -218,6 +218,7 @@ mod tests {
     fn who_waits_for_connections_that_never_come_times_out_or_is_called_off() {
         let interrupted = AtomicBool::new(false);
         let control = Control::new(Span(20_000_000), &interrupted).with_connections(2);
+        control.begin();
         let failure = gather(&control).expect_err("the other never came");
         assert_eq!(failure.outcome(), Outcome::TimedOut);
         assert!(failure.to_string().contains("1 of 2 connections stood"), "{failure}");

@@ -20,7 +20,8 @@ use super::{Failure, SLICE};
 /// What both ends of a repeat share; of several connections at once, what both ends of the first one share.
 #[derive(Debug)]
 pub struct Control<'a> {
-    deadline: Instant,
+    /// Set when the work begins: what is set up before, and waited for, is not of the time that it has.
+    deadline: Arc<OnceLock<Instant>>,
     timeout: Span,
     /// Of all connections.
     called_off: Arc<AtomicBool>,
@@ -49,10 +50,10 @@ struct Bell {
 }
 
 impl<'a> Control<'a> {
-    /// A repeat that must end within `timeout` from now, or as soon as `interrupted` is set.
+    /// A repeat that must end within `timeout` from when it [begins](Control::begin), or as soon as `interrupted` is set.
     pub fn new(timeout: Span, interrupted: &'a AtomicBool) -> Self {
         Self {
-            deadline: Instant::now() + timeout.duration(),
+            deadline: Arc::default(),
             timeout,
             called_off: Arc::default(),
             interrupted,
@@ -81,6 +82,7 @@ impl<'a> Control<'a> {
         if connections > 1 {
             let gathering = Arc::new(Gathering::new(connections));
             let other = |_| Self {
+                deadline: Arc::clone(&self.deadline),
                 called_off: Arc::clone(&self.called_off),
                 started: OnceLock::new(),
                 sent: OnceLock::new(),
@@ -105,6 +107,15 @@ impl<'a> Control<'a> {
         let (heard, ringer) = io::pipe()?;
         self.bell = Some(Bell { rung: AtomicBool::new(false), heard, ringer });
         Ok(self)
+    }
+
+    /// Everything is set up: from now on the timeout runs, for all connections.
+    pub fn begin(&self) {
+        self.deadline.get_or_init(|| Instant::now() + self.timeout.duration());
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        self.deadline.get().is_some_and(|deadline| now >= *deadline)
     }
 
     /// Tells the server's end that the client's is done.
@@ -155,7 +166,7 @@ impl<'a> Control<'a> {
         if self.called_off.load(Ordering::Relaxed) || self.interrupted.load(Ordering::Relaxed) {
             return Err(Failure::CalledOff);
         }
-        if Instant::now() >= self.deadline {
+        if self.is_over(Instant::now()) {
             return Err(Failure::TimedOut { after: self.timeout, progress: progress() });
         }
         Ok(())
@@ -169,12 +180,13 @@ impl<'a> Control<'a> {
     /// The same for a loop that has just looked at the clock: a workload that keeps moving has a deadline too.
     pub(super) fn check_at(&self, now: Instant, progress: impl FnOnce() -> String) -> Result<(), Failure> {
         let stop = self.called_off.load(Ordering::Relaxed) || self.interrupted.load(Ordering::Relaxed);
-        if stop || now >= self.deadline { self.check(progress) } else { Ok(()) }
+        if stop || self.is_over(now) { self.check(progress) } else { Ok(()) }
     }
 
     /// How long a call may block before [`Control::check`] is due again.
     pub(super) fn patience(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now()).clamp(Duration::from_millis(1), SLICE)
+        let left = self.deadline.get().map_or(SLICE, |deadline| deadline.saturating_duration_since(Instant::now()));
+        left.clamp(Duration::from_millis(1), SLICE)
     }
 
     /// Marks the instant before the first send of a stream, or before the client's program is started.
@@ -452,19 +464,44 @@ impl<'a> ClientSeat<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Control, meet};
+    use super::{Control, SLICE, meet};
     use crate::measurement::Outcome;
     use crate::units::Span;
     use std::sync::atomic::AtomicBool;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn a_server_that_never_listens_is_a_time_out_and_one_that_left_calls_off() {
         let interrupted = AtomicBool::new(false);
         let control = Control::new(Span(20_000_000), &interrupted);
+        control.begin();
         let (server, client) = meet(&control);
         let failure = client.until_listening().expect_err("nothing was said");
         assert_eq!(failure.outcome(), Outcome::TimedOut);
         drop(server);
         assert_eq!(client.until_listening().expect_err("nobody is there").outcome(), Outcome::Failed);
+    }
+
+    /// A virtual guest sleeps for up to 2.56 s before the work begins, so that repeats sample the timer tick.
+    #[test]
+    fn what_passes_before_the_work_begins_is_not_of_its_time() {
+        let interrupted = AtomicBool::new(false);
+        let control = Control::new(Span(20_000_000), &interrupted).with_connections(2);
+        let ends = [&control, &control.others[0]];
+        std::thread::sleep(Duration::from_millis(30));
+        for end in ends {
+            assert!(end.check(String::new).is_ok() && end.check_at(Instant::now(), String::new).is_ok());
+            assert_eq!(end.patience(), SLICE);
+        }
+        let begun = Instant::now();
+        control.begin();
+        std::thread::sleep(Duration::from_millis(30));
+        // A second call moves nothing.
+        control.begin();
+        for end in ends {
+            assert!(end.check_at(begun, String::new).is_ok());
+            let failure = end.check(|| "3 of 4 had arrived".to_owned()).expect_err("its time is over");
+            assert_eq!(failure.to_string(), "timed out after 20.0 ms: 3 of 4 had arrived");
+        }
     }
 }

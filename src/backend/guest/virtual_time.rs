@@ -23,7 +23,7 @@ use super::qemu::{Accelerator, Launch, Memory, STATE};
 use super::qmp::QmpError;
 use super::session::Session;
 
-/// How much longer than a job's timeout the guest's clock may run before the guest is stopped: the agent ends jobs by
+/// How much longer than a job's phase and timeout the guest's clock may run before the guest is stopped: the agent ends jobs by
 /// itself, unless the guest is so busy that the agent never gets to run.
 const GUEST_GRACE: Span = Span(2_000_000_000);
 
@@ -299,7 +299,7 @@ fn converse(session: &mut Session<'_>, job: &Job, loaded: impl Fn(Span)) -> Resu
     let begun = Instant::now();
     let deadline = begun + HOST_DEADLINE + busy * HOST_PER_STREAM;
     let quiet = begun + QUIET + busy * HOST_PER_STREAM / 2;
-    let guest_limit = Span(job.timeout.0 + GUEST_GRACE.0);
+    let guest_limit = Span(job.phase.0 + job.timeout.0 + GUEST_GRACE.0);
     loop {
         let patience = quiet.saturating_duration_since(Instant::now()).max(CLOCK_PERIOD);
         match session.glance(patience) {

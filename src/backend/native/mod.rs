@@ -206,6 +206,7 @@ pub fn measure(
             request(settings, job.capture, limits, applied, pace, &client_seat, &crossing_client, || {
                 *setup = Some(begun.elapsed());
                 before_start();
+                control.begin();
                 *started = Some(Instant::now());
             })
             .inspect_err(|_| {
@@ -355,6 +356,7 @@ fn serve(
     Ok(Left { report, interface, sysctls, scheduled, heard, _namespace: own })
 }
 
+#[expect(clippy::too_many_arguments, reason = "each is another part of what the two processes are told")]
 fn request(
     settings: &Settings,
     capture: Option<CaptureLimits>,

@@ -2,8 +2,8 @@
 
 use super::tests::{echo, sentence, silent, stream};
 use crate::measurement::{
-    Association, Beside, Distribution, End, Evidence, Interface, LinkFacts, OptionReading, QueueFacts, Reading,
-    Samples, Silences, SysctlFacts, TcpFacts,
+    Association, Beside, Distribution, End, Evidence, Interface, LinkFacts, OptionReading, Outcome, QueueFacts,
+    Reading, Samples, Silences, SysctlFacts, TcpFacts,
 };
 use crate::record::Record;
 
@@ -421,4 +421,100 @@ fn fragments_and_full_backlogs_are_counted() {
     assert!(sentence(&record, "processor-backlog-drops").starts_with("3 packets had arrived"));
     evidence(&mut record).counters = Some([("DevRxDrops".to_owned(), 0)].into());
     silent(&record, "processor-backlog-drops");
+}
+
+/// A stream whose server, which sends, looked at its buffer of 64 KiB 20 times: it held that much, the congestion window and the peer's
+/// were so large, and the round trip was 250 ms or that.
+fn looks(held: u64, cwnd: u64, window: u64, rtt_ns: u64, goodput_bps: u64) -> Record {
+    let tcp = TcpFacts {
+        sndbuf_limited_ns: Some(0),
+        rwnd_limited_ns: Some(0),
+        min_rtt_ns: Some(250_000_000),
+        mss_bytes: Some(1448),
+        ..TcpFacts::default()
+    };
+    let mut record = stream(&tcp);
+    let column = |value: u64| Some(vec![value; 20]);
+    record.measurement.server.samples = Some(Samples {
+        t_ns: (0..20).collect(),
+        sndbuf_bytes: column(65536),
+        sndbuf_used_bytes: column(held),
+        cwnd_bytes: column(cwnd),
+        snd_wnd_bytes: column(window),
+        rtt_ns: column(rtt_ns),
+        ..Samples::default()
+    });
+    record.measurement.goodput_bps = Some(goodput_bps);
+    record
+}
+
+#[test]
+fn a_send_buffer_that_holds_all_that_is_on_its_way_is_the_limit_though_the_kernel_counts_no_time() {
+    let name = "send-buffer-limited";
+    let bound = looks(60_672, 121_632, 205_696, 257_000_000, 1_733_251);
+    assert_eq!(
+        sentence(&bound, name),
+        "the server's send buffer of 64 KiB was as full as a waiting writer leaves it at 20 of 20 looks, and what it held was on its way (55680 B in \
+         each round trip of 257 ms), while the congestion window (121632 B) and the peer's (205696 B) had room for more"
+    );
+    // A buffer of which a third is free and more keeps nobody waiting.
+    silent(&looks(40_000, 121_632, 205_696, 257_000_000, 1_200_000), name);
+    // With Nagle's algorithm it may hold many times its size, and bounds nothing.
+    silent(&looks(442_320, 747_168, 3_638_912, 257_000_000, 10_916_245), name);
+    // The congestion window or the peer's is as small as what is on its way.
+    silent(&looks(60_672, 57_920, 205_696, 257_000_000, 1_733_251), name);
+    silent(&looks(60_672, 121_632, 60_000, 257_000_000, 1_733_251), name);
+    // What is in it waits for something else than to be acknowledged.
+    silent(&looks(60_672, 121_632, 205_696, 257_000_000, 600_000), name);
+    // A queue stands: the link is what it waits for.
+    silent(&looks(60_672, 121_632, 205_696, 400_000_000, 1_113_000), name);
+    let mut slow = bound.clone();
+    slow.measurement.link = Some(link("netem", 0, &[("rate", "2Mbit/s")]));
+    silent(&slow, name);
+    slow.measurement.link = Some(link("netem", 0, &[("rate", "20Mbit/s")]));
+    sentence(&slow, name);
+    let mut few = bound;
+    if let Some(samples) = &mut few.measurement.server.samples {
+        samples.t_ns.truncate(15);
+    }
+    silent(&few, name);
+}
+
+#[test]
+fn memory_that_is_short_is_told_with_what_took_it() {
+    let name = "memory-pressure";
+    let mut record = stream(&TcpFacts::default());
+    record.measurement.outcome = Outcome::TimedOut;
+    record.measurement.goodput_bps = None;
+    silent(&record, name);
+    evidence(&mut record).counters = Some([("TcpExtTCPMemoryPressures".to_owned(), 1)].into());
+    assert_eq!(sentence(&record, name), "the machine's TCP took more memory than it may (1 time, net.ipv4.tcp_mem)");
+    let given = Some("10323\t13766\t20646".to_owned());
+    record.measurement.sysctls.insert("net.ipv4.tcp_mem".to_owned(), SysctlFacts { asked: None, given });
+    let server = &mut record.measurement.server;
+    server.sndbuf.end = Some(128 << 20);
+    if let Some(evidence) = &mut server.evidence {
+        evidence.sndbuf_used_peak_bytes = Some(81 << 20);
+    }
+    server.samples = Some(Samples { snd_wnd_bytes: Some(vec![65535, 64 << 20, 6144]), ..Samples::default() });
+    assert_eq!(
+        sentence(&record, name),
+        "the machine's TCP took more memory than it may (1 time, net.ipv4.tcp_mem of 10323 13766 20646 pages); up to 81 MiB lay in the server's send \
+         buffer of 128 MiB; the window that the server was offered fell from 64 MiB to 6 KiB"
+    );
+    evidence(&mut record).counters = Some([("TcpExtTCPMemoryPressures".to_owned(), 0)].into());
+    silent(&record, name);
+}
+
+#[test]
+fn pressed_segments_are_told_with_the_size_that_they_went_beyond() {
+    let mut record = stream(&TcpFacts::default());
+    evidence(&mut record).counters = Some([("TcpExtPruneCalled".to_owned(), 2)].into());
+    record.measurement.client.samples = Some(samples(&[(262_144, 206_912), (262_144, 303_232)]));
+    assert_eq!(
+        sentence(&record, "beyond-the-size"),
+        "up to 303232 B lay in the client's receive buffer of 256 KiB; the kernel had to make room 2 times (TcpExtPruneCalled)"
+    );
+    record.measurement.client.samples = Some(samples(&[(262_144, 206_912), (262_144, 262_144)]));
+    silent(&record, "beyond-the-size");
 }

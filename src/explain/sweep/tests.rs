@@ -74,3 +74,59 @@ fn two_axes_may_be_needed_and_what_no_two_separate_is_not_named() {
         Some(Evidence { counters: Some(BTreeMap::from([("SctpT3RtxExpireds".to_owned(), 1)])), ..Evidence::default() });
     assert_eq!(rule(&records), None);
 }
+
+/// Pairs of buffers, each with no-delay off and on: up to 8 KiB of the first the timers run out.
+fn pairs(sizes: &[(Value, Value)]) -> Vec<Record> {
+    let mut records = Vec::new();
+    for (rcvbuf, sndbuf) in sizes {
+        for nodelay in [false, true] {
+            let completion = if rcvbuf.int().is_some_and(|size| size < 8192) { 4_000_000_000 } else { 1_500_000 };
+            let mut record = example(&format!("{rcvbuf}{sndbuf}{nodelay}"), 0, completion);
+            record.axes = Axes(vec![
+                ("rcvbuf".into(), rcvbuf.clone()),
+                ("nodelay".into(), Value::Bool(nodelay)),
+                ("sndbuf".into(), sndbuf.clone()),
+            ]);
+            records.push(record);
+        }
+    }
+    records
+}
+
+#[track_caller]
+fn knees(sizes: &[(Value, Value)], expected: &[&str]) {
+    let records = pairs(sizes);
+    let sysctls = BTreeMap::new();
+    let explained = explain_sweep(&summarise(&records), &records, |_| &sysctls);
+    let said = explained.knees.iter();
+    let said = said.map(|knee| format!("{} {} ({}) {}", knee.axis, knee.value, knee.together, knee.others));
+    assert_eq!(said.collect::<Vec<_>>(), expected);
+}
+
+fn sizes(of: &[(u64, u64)]) -> Vec<(Value, Value)> {
+    of.iter().map(|&(rcvbuf, sndbuf)| (Value::Int(rcvbuf), Value::Int(sndbuf))).collect()
+}
+
+#[test]
+fn axes_that_move_together_bend_as_one() {
+    let both = sizes(&[(1024, 2048), (4096, 8192), (8192, 16384), (65536, 131_072)]);
+    let together = ["rcvbuf 8192 (sndbuf=16 KiB) nodelay=off", "rcvbuf 8192 (sndbuf=16 KiB) nodelay=on"];
+    knees(&both, &together);
+    // What is left to the kernel is so on both.
+    let kernel_s = (Value::kernel_default(), Value::kernel_default());
+    knees(&[&both[..], &[kernel_s]].concat(), &together);
+    // An axis that goes along but does not tell them apart.
+    knees(&sizes(&[(1024, 2048), (4096, 2048), (8192, 16384), (65536, 16384)]), &together);
+}
+
+#[test]
+fn axes_that_move_against_each_other_or_by_themselves_do_not_bend_as_one() {
+    // The one shrinks where the other grows: more of what?
+    knees(&sizes(&[(1024, 131_072), (4096, 16384), (8192, 8192), (65536, 2048)]), &[]);
+    // One size of the first stands beside two of the other.
+    knees(&sizes(&[(1024, 2048), (4096, 8192), (65536, 2048), (65536, 131_072)]), &[]);
+    // Left to the kernel on one of them only.
+    let mut half = sizes(&[(1024, 2048), (4096, 8192), (8192, 16384)]);
+    half.push((Value::kernel_default(), Value::Int(131_072)));
+    knees(&half, &[]);
+}

@@ -138,7 +138,10 @@ impl Sockets {
         for (index, question) in self.questions.iter_mut().enumerate() {
             // A subflow tells of a connection that nothing has been seen of: it may be gone when its protocol's turn comes.
             let is_missed = question.protocol == diag::Protocol::Mptcp && self.history.lacks_mptcp();
-            if !is_due(&question.due) && !is_missed {
+            if is_missed {
+                // From now on it is looked at like a protocol that the cell names.
+                (question.due.period, question.due.share) = (self.closely.period, self.closely.share);
+            } else if !is_due(&question.due) {
                 continue;
             }
             let now = Instant::now();

@@ -235,7 +235,7 @@ fn a_connection_of_mptcp_hides_its_subflow() {
     let late = |sockets: &mut Sockets| {
         for question in &mut sockets.questions {
             if question.protocol == diag::Protocol::Mptcp {
-                question.due.next += Duration::from_secs(3600);
+                question.due.next += Duration::from_hours(1);
             }
         }
     };
