@@ -613,10 +613,8 @@ sndbuf = "32KiB"
 
 #[test]
 fn datagrams_are_cut_and_dropped_and_small_ones_into_a_large_buffer_are_not() {
-    let cells = run_within(
-        "60s",
-        3,
-        r#"
+    // Losses are figures, and no failure of the run.
+    let cells = run(r#"
 [workload]
 protocol = "udp"
 chunk_count = 128
@@ -624,8 +622,7 @@ quiet = "200ms"
 [axes]
 chunk_size = [1000, 4000]
 rcvbuf = ["4KiB", "2MiB"]
-"#,
-    );
+"#);
     let cut = cells.says("4000 2097152", "fragmented");
     assert!(cut.starts_with("IP cut 256 datagrams into 768 fragments"), "{cut}");
     let dropped = cells.says("1000 4096", "udp-receive-drops");
