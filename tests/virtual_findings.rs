@@ -627,8 +627,8 @@ rcvbuf = ["4KiB", "2MiB"]
     assert!(cut.starts_with("IP cut 256 datagrams into 768 fragments"), "{cut}");
     let dropped = cells.says("1000 4096", "udp-receive-drops");
     // At both ends, for echoes are dropped too.
-    let counter = |end| cells.at("1000 4096").record.pointer(&format!("/{end}/evidence/counters/UdpRcvbufErrors"));
-    let counted: u64 = ["client", "server"].into_iter().filter_map(|end| counter(end)?.as_u64()).sum();
+    let at = |end| cells.at("1000 4096").record.pointer(&format!("/{end}/evidence/counters/UdpRcvbufErrors"));
+    let counted: u64 = ["client", "server"].into_iter().filter_map(|end| at(end)?.as_u64()).sum();
     assert!(dropped.starts_with(&format!("{counted} datagrams")), "{dropped}");
     cells.nothing("1000 2097152");
 }
