@@ -109,6 +109,34 @@ fn a_torn_run_is_finished_by_resume_with_every_repeat_once() {
 }
 
 #[test]
+fn a_run_of_another_program_is_finished_only_if_that_is_allowed_and_noted() {
+    let workshop = Workshop::new(SWEEP);
+    run(&workshop, &[]).expect(0);
+    let whole = repeats(&workshop.records("latest"));
+    let file = workshop.path().join("results/latest/records.jsonl");
+    let text = std::fs::read_to_string(&file).expect("records");
+    let cut = text.match_indices('\n').nth(6).expect("seven lines").0 + 1;
+    std::fs::write(&file, &text[..cut]).expect("written");
+    let file = workshop.path().join("results/latest/manifest.json");
+    let manifest = || -> Value { serde_json::from_slice(&std::fs::read(&file).expect("read")).expect("a manifest") };
+    let mut other = manifest();
+    other["program"]["executable_sha256"] = "0123456789abcdef".into();
+    std::fs::write(&file, other.to_string()).expect("written");
+
+    let ran = run(&workshop, &["--resume"]).expect(2);
+    assert!(
+        ran.err.contains("program: was 0123456789abcdef, is ") && ran.err.contains("--allow program"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(workshop.records("latest").len(), 7, "nothing was mixed in");
+    run(&workshop, &["--resume", "--allow", "program"]).expect(0);
+    assert_eq!(repeats(&workshop.records("latest")), whole);
+    assert!(manifest()["allowed"].to_string().contains("program: was 0123456789abcdef"), "{}", manifest()["allowed"]);
+    assert!(run(&workshop, &["--allow", "program"]).expect(2).err.contains("--resume"));
+}
+
+#[test]
 fn a_changed_sweep_is_not_resumed_and_the_change_is_named() {
     let workshop = Workshop::new(SWEEP);
     run(&workshop, &[]).expect(0);

@@ -1,4 +1,4 @@
-//! `sweep run --more`: repeats on top of those that a run has.
+//! `sweep run --more`: repeats on top of those that a run has, and what may not be mixed in one run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use super::exit::Exit;
 use super::show::on_axis;
 use super::{Assignment, SweepArgs, complain};
 
-/// What may differ between a run and the repeats that are added to it, where that is allowed. Another kernel is not among them: a cell
+/// What may differ between a run and the repeats that are added to it or that finish it, where that is allowed. Another kernel is not among them: a cell
 /// has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Differing {
@@ -70,19 +70,7 @@ pub(super) fn more(path: &Path, asked: &SweepArgs, allow: &[Differing]) -> Resul
     let wanted = Wanted::of(asked, &manifest, &sweep).map_err(refuse)?;
     let selected = cells.iter().map(|cell| is_chosen(cell, &asked.filter)).collect::<Result<Vec<bool>, String>>();
     let selected = selected.map_err(refuse)?;
-    let differences = differences(&manifest, &cells);
-    let refused: Vec<&Difference> = differences
-        .iter()
-        .filter(|difference| difference.aspect.is_none_or(|aspect| !allow.contains(&aspect)))
-        .collect();
-    if !refused.is_empty() {
-        let lines: Vec<String> = refused.iter().map(|difference| format!("  {}", difference.line())).collect();
-        return Err(refuse(format!(
-            "what is measured now does not belong into `{}`:\n{}\nrun the sweep anew, or allow what bears on no figure; the run keeps a note of it",
-            path.display(),
-            lines.join("\n")
-        )));
-    }
+    let allowed = mixed(path, &manifest, &cells, allow)?;
     let mut chosen = BTreeMap::new();
     let mut without = 0;
     for ((cell, repeats), selected) in cells.iter().zip(by_cell(&cells, &loaded.records)).zip(selected) {
@@ -114,7 +102,7 @@ pub(super) fn more(path: &Path, asked: &SweepArgs, allow: &[Differing]) -> Resul
         started: Timestamp::now(),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         program: Program::this(),
-        allowed: differences.into_iter().map(|difference| difference.text).collect(),
+        allowed,
         precision: wanted.precision,
         cells: chosen,
     };
@@ -125,6 +113,36 @@ pub(super) fn more(path: &Path, asked: &SweepArgs, allow: &[Differing]) -> Resul
         source: manifest.sweep,
         more,
     })
+}
+
+/// What differs between a run that is taken up again and this place; where nothing was measured yet, nothing does.
+pub(super) fn mixed_by_resume(path: &Path, allow: &[Differing]) -> Result<Vec<String>, Exit> {
+    let dir = RunDir::open(path).map_err(|error| complain(&error))?;
+    let manifest = dir.manifest().map_err(|error| complain(&error))?;
+    let loaded = dir.read().map_err(|error| complain(&error))?;
+    if loaded.records.is_empty() {
+        return Ok(Vec::new());
+    }
+    mixed(path, &manifest, &summarise(&loaded.records), allow)
+}
+
+/// What differs between a run and this place, and is allowed; an error names what is not.
+fn mixed(path: &Path, manifest: &Manifest, cells: &[CellSummary], allow: &[Differing]) -> Result<Vec<String>, Exit> {
+    let differences = differences(manifest, cells);
+    let refused: Vec<String> = differences
+        .iter()
+        .filter(|difference| difference.aspect.is_none_or(|aspect| !allow.contains(&aspect)))
+        .map(|difference| format!("  {}", difference.line()))
+        .collect();
+    if refused.is_empty() {
+        return Ok(differences.into_iter().map(|difference| difference.text).collect());
+    }
+    eprintln!(
+        "error: what is measured now does not belong into `{}`:\n{}\nrun the sweep anew, or allow what bears on no figure; the run keeps a note of it",
+        path.display(),
+        refused.join("\n")
+    );
+    Err(Exit::Wrong)
 }
 
 /// How many repeats are wanted.

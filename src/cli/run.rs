@@ -18,7 +18,7 @@ use crate::spec::Sweep;
 use crate::stats::summarise_run;
 
 use super::exit::Exit;
-use super::more::{Differing, more};
+use super::more::{Differing, mixed_by_resume, more};
 use super::progress::Reporter;
 use super::{SweepArgs, become_native, check, complain, plot, print, print_json, program, store, width};
 
@@ -38,14 +38,14 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["resume", "results"])]
     out: Option<PathBuf>,
     /// Finish an interrupted run without repeating or losing anything.
-    #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, default_missing_value = "results/latest")]
+    #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, default_missing_value = "results/latest", group = "again")]
     resume: Option<PathBuf>,
     /// Add repeats to a run that has come to its end: --repeat N more of each cell, or until --precision is reached, or until that of its
     /// sweep is; of the cells that --filter names, or all. Refuses what would mix figures of two kinds.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["file", "resume", "results", "out", "dry_run", "no_evidence"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["file", "resume", "results", "out", "dry_run", "no_evidence"], group = "again")]
     more: Option<PathBuf>,
-    /// With --more: add repeats although these differ from when the run was measured.
-    #[arg(long, value_name = "WHAT", value_delimiter = ',', requires = "more")]
+    /// With --more and --resume: go on although these differ from when the run was measured.
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', requires = "again")]
     allow: Vec<Differing>,
     /// Tell what would be done, and do nothing.
     #[arg(long)]
@@ -103,7 +103,9 @@ pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
     }
     let destination = match (&arguments.resume, &arguments.out, arguments.more.as_ref().zip(added)) {
         (_, _, Some((run, more))) => Destination::More(run.clone(), more),
-        (Some(run), _, None) => Destination::Resume(run.clone()),
+        (Some(run), _, None) => {
+            Destination::Resume { run: run.clone(), allowed: mixed_by_resume(run, &arguments.allow)? }
+        }
         (None, Some(out), None) => Destination::Out(out.clone()),
         (None, None, None) => Destination::Results(arguments.results.clone()),
     };

@@ -56,6 +56,9 @@ pub struct Manifest {
     /// Whether it ended early because someone asked it to.
     #[serde(default)]
     pub interrupted: bool,
+    /// What differed when the run was taken up again, and was allowed, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed: Vec<String>,
     /// What was run later, on top of what the sweep says (`sweep run --more`), the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub more: Vec<More>,
@@ -213,6 +216,7 @@ impl Manifest {
             started: Timestamp::now(),
             finished: None,
             interrupted: false,
+            allowed: Vec::new(),
             more: Vec::new(),
         }
     }

@@ -60,7 +60,12 @@ pub enum Destination {
     /// This folder.
     Out(PathBuf),
     /// The folder of a run that was interrupted.
-    Resume(PathBuf),
+    Resume {
+        /// Its folder.
+        run: PathBuf,
+        /// What differs from when it was measured, and was allowed, in words.
+        allowed: Vec<String>,
+    },
     /// The folder of a run that is to have more repeats.
     More(PathBuf, Box<More>),
 }
@@ -166,6 +171,10 @@ pub fn execute(
     let before = matches!(request.destination, Destination::More(..)).then(|| manifest.clone());
     let added = if let Destination::More(_, more) = &request.destination { Some((**more).clone()) } else { None };
     manifest.more.extend(added);
+    if let Destination::Resume { allowed, .. } = &request.destination {
+        let new = allowed.iter().filter(|text| !manifest.allowed.contains(text)).cloned().collect::<Vec<_>>();
+        manifest.allowed.extend(new);
+    }
     let options = &request.sweep.run;
     let longer = Some(rounds(options, &manifest.more)).filter(|&rounds| rounds > options.repeat);
     let longer = longer.map(|rounds| Plan::of_rounds(request.sweep, rounds));
@@ -184,7 +193,7 @@ pub fn execute(
     }
     let mut session = Session {
         request,
-        resumed: matches!(request.destination, Destination::Resume(_) | Destination::More(..)),
+        resumed: matches!(request.destination, Destination::Resume { .. } | Destination::More(..)),
         known_machines: manifest.machines.clone(),
         met: Vec::new(),
         writer,
@@ -237,7 +246,7 @@ fn open(request: &Request<'_>) -> Result<(Writer, Manifest, Loaded), RunError> {
             let manifest = new();
             Ok((RunDir::create_at(out, &manifest)?, manifest, Loaded::default()))
         }
-        Destination::Resume(path) | Destination::More(path, _) => {
+        Destination::Resume { run: path, .. } | Destination::More(path, _) => {
             let dir = RunDir::open(path)?;
             let manifest = dir.manifest()?;
             let changes = match serde_json::from_value::<Sweep>(manifest.sweep.resolved.clone()) {
