@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::backend::Parallel;
-use crate::gate::{Baseline, all_metrics};
+use crate::gate::{Baseline, Round, all_metrics};
 use crate::plan::{Plan, Run};
 use crate::record::{Host, Manifest, Program, RunDir};
 use crate::run::{Choice, Destination, Request, execute};
@@ -22,12 +22,11 @@ pub(super) enum Confirmation {
     Impossible(String),
 }
 
-/// Runs the cells of these ids again, so many times each, into a folder of their own within the run's.
+/// Runs cells again, into a folder of their own within the run's.
 pub(super) fn confirm(
     dir: &RunDir,
     manifest: &Manifest,
-    cells: &[&str],
-    repeats: usize,
+    round: &Round,
     native_refused: Option<String>,
     quiet: bool,
 ) -> Result<Confirmation, Exit> {
@@ -44,11 +43,11 @@ pub(super) fn confirm(
     }
     // What is run again is chosen by the gate, not by a search.
     sweep.find = None;
-    sweep.run.repeat = u32::try_from(repeats).unwrap_or(u32::MAX);
+    sweep.run.repeat = u32::try_from(round.repeats).unwrap_or(u32::MAX);
     // As many as were asked for, and no fewer.
     sweep.run.precision = None;
-    let plan = only(&Plan::new(&sweep), cells);
-    if plan.cells.len() != cells.len() {
+    let plan = only(&Plan::new(&sweep), &round.cells);
+    if plan.cells.len() != round.cells.len() {
         return Ok(Confirmation::Impossible("its sweep does not give these cells in this version".to_owned()));
     }
     let fake = manifest.machines.iter().any(|machine| machine.machine == "fake");
@@ -67,11 +66,7 @@ pub(super) fn confirm(
         store: store(),
     };
     if !quiet {
-        eprintln!(
-            "{} may be worse and {} run again, {repeats} times each",
-            count(cells.len()),
-            if cells.len() == 1 { "is" } else { "are" }
-        );
+        eprintln!("{}", what_is_run(round));
     }
     let interrupted = watch_signals()?;
     let mut reporter = Reporter::new(quiet);
@@ -90,6 +85,21 @@ pub(super) fn confirm(
     let again =
         Baseline::of(&manifest, &loaded.records, &all_metrics(&loaded.records)).map_err(|error| complain(&error))?;
     Ok(Confirmation::Again(Box::new(again)))
+}
+
+/// What is run again, in words.
+fn what_is_run(round: &Round) -> String {
+    let suspects = round.cells.len() - round.controls.len();
+    let (is, was) = if suspects == 1 { ("is", "was") } else { ("are", "were") };
+    let (cells, repeats) = (count(suspects), round.repeats);
+    match round.controls.len() {
+        0 => format!("{cells} may be worse and {is} run again, {repeats} times each"),
+        controls => {
+            format!(
+                "{cells} {was} worse again and {is} run beside {controls} that nobody suspects, {repeats} times each"
+            )
+        }
+    }
 }
 
 /// A number of cells.
@@ -112,12 +122,12 @@ fn elsewhere(manifest: &Manifest) -> Option<String> {
 }
 
 /// A plan with these cells alone, in its order.
-fn only(plan: &Plan, cells: &[&str]) -> Plan {
+fn only(plan: &Plan, cells: &[String]) -> Plan {
     let chosen: Vec<usize> = plan
         .cells
         .iter()
         .enumerate()
-        .filter(|(_, cell)| cells.contains(&cell.id.to_string().as_str()))
+        .filter(|(_, cell)| cells.contains(&cell.id.to_string()))
         .map(|(index, _)| index)
         .collect();
     let place = |cell: usize| chosen.iter().position(|&index| index == cell);

@@ -3,6 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
@@ -12,6 +13,7 @@ use crate::gate::{
     judgement_text, junit, load, markdown,
 };
 use crate::record::write_atomically;
+use crate::units::Span;
 
 use super::confirm::{Confirmation, confirm};
 use super::exit::Exit;
@@ -50,6 +52,9 @@ pub(super) struct GateArgs {
     /// Believe a regression without running its cell again. In virtual time it would give the same figures and is not run again.
     #[arg(long)]
     no_confirm: bool,
+    /// Begin no further round of running cells again after so long; what is not told by then is not confirmed.
+    #[arg(long, value_name = "SPAN", default_value = "5m")]
+    confirm_time: Span,
     /// Write XML in the form of `JUnit` to this file.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -115,17 +120,18 @@ pub(super) fn gate(arguments: &GateArgs) -> Result<Exit, Exit> {
         allow: arguments.allow.iter().copied().collect(),
     };
     let mut judgement = Judgement::new(&before, &after, &rules).map_err(|error| complain(&error))?;
-    if !judgement.suspects().is_empty() {
+    let started = Instant::now();
+    while let Some(round) = judgement.round() {
         let confirmed = match (&run, arguments.no_confirm) {
             (_, true) => Confirmation::Impossible("--no-confirm".to_owned()),
             (None, _) => Confirmation::Impossible("the run is a baseline's file, without its sweep".to_owned()),
-            (Some((dir, manifest)), false) => {
-                let (suspects, repeats) = (judgement.suspects(), judgement.repeats_to_confirm());
-                confirm(dir, manifest, &suspects, repeats, native_refused, arguments.quiet)?
+            _ if started.elapsed() > Duration::from_nanos(arguments.confirm_time.0) => {
+                Confirmation::Impossible(format!("that took longer than --confirm-time {}", arguments.confirm_time))
             }
+            (Some((dir, manifest)), false) => confirm(dir, manifest, &round, native_refused.clone(), arguments.quiet)?,
         };
         match confirmed {
-            Confirmation::Again(again) => judgement.confirm(&before, &again),
+            Confirmation::Again(again) => judgement.confirm(&before, &round, &again),
             Confirmation::Impossible(why) => judgement.unconfirmed(&why),
         }
     }

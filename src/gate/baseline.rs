@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::environment::Environment;
 use super::error::GateError;
+use super::judged::rank;
 use super::metric::{Metric, ProgramMetric};
 use crate::measurement::{Number, Outcome};
 use crate::record::{Manifest, Record, RunDir};
@@ -94,6 +95,20 @@ impl BaselineCell {
         match metric {
             Metric::Program(metric) => self.metrics.contains_key(&metric.name),
             _ => self.figures.contains_key(metric.field()),
+        }
+    }
+
+    /// Takes in more repeats of the same cell, measured in real time.
+    pub(super) fn add(&mut self, more: &Self) {
+        if rank(more.outcome) > rank(self.outcome) {
+            self.outcome = more.outcome;
+            self.reason.clone_from(&more.reason);
+        }
+        for (field, figures) in &more.figures {
+            self.figures.entry(field.clone()).or_default().extend(figures);
+        }
+        for (name, figures) in &more.metrics {
+            self.metrics.entry(name.clone()).or_default().extend(figures);
         }
     }
 

@@ -1,8 +1,11 @@
 //! The verdict on a run, and on each of its cells.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
-use super::baseline::Baseline;
+use super::again::Suspicion;
+use super::baseline::{Baseline, BaselineCell};
 use super::cells::{Matching, matched};
 use super::environment::{Aspect, Difference, differences};
 use super::error::GateError;
@@ -76,6 +79,9 @@ pub struct Judgement {
     pub cells: Vec<Judged>,
     #[serde(skip)]
     pub(super) rules: Rules,
+    /// What suspects measured when they were run again, by their id.
+    #[serde(skip)]
+    pub(super) measured_again: BTreeMap<String, BaselineCell>,
 }
 
 /// The metric that both sides can be compared by.
@@ -138,13 +144,15 @@ impl Judgement {
         }
         for cell in &mut cells {
             cell.judge(&metric, rules, tests, shift);
-            cell.suspect = cell.looks_worse(&metric, rules);
+            if cell.looks_worse(&metric, rules, shift) {
+                cell.suspicion = Suspicion::Open;
+            }
         }
         if !withheld.is_empty() {
             cells.iter_mut().filter(|cell| cell.verdict != Verdict::Missing && cell.verdict != Verdict::New).for_each(
                 |cell| {
                     cell.verdict = Verdict::Withheld;
-                    cell.suspect = false;
+                    cell.suspicion = Suspicion::None;
                     cell.notes.clear();
                 },
             );
@@ -162,6 +170,7 @@ impl Judgement {
             withheld,
             cells,
             rules: rules.clone(),
+            measured_again: BTreeMap::new(),
         })
     }
 
@@ -204,7 +213,7 @@ fn alarm(look: &Look) -> String {
 }
 
 /// Whether anything differs between both sides that can make all cells faster or slower, but for the computer and its load.
-fn has_a_cause(differences: &[Difference]) -> bool {
+pub(super) fn has_a_cause(differences: &[Difference]) -> bool {
     let causes = |aspect: Aspect| !matches!(aspect, Aspect::Host | Aspect::Cells | Aspect::Seed);
     differences.iter().any(|difference| causes(difference.aspect))
 }

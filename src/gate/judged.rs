@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
+use super::again::Suspicion;
 use super::cells::{Matched, Side};
 use super::judge::Verdict;
 use super::look::Shift;
 use super::metric::Metric;
-use super::rules::{RESTLESS, Rules, SCREEN, Size};
+use super::rules::{GO_ON, PLAIN, RESTLESS, Rules, Size};
 use crate::measurement::{Number, Outcome};
 use crate::settings::Axes;
 use crate::stats::{Figures, MannWhitney, Ratio, Shape, holm, minimum_p, repeats_needed};
@@ -38,9 +39,12 @@ pub struct Judged {
     pub notes: Vec<String>,
     /// The side that was measured again, where it looked worse.
     pub again: Option<Side>,
-    /// Whether it looks worse, and is to be run again before anything is said.
+    /// Whether it may be worse, and is to be run again before anything is said.
     #[serde(skip)]
-    pub(super) suspect: bool,
+    pub(super) suspicion: Suspicion,
+    /// How many times it was to be run again so far.
+    #[serde(skip)]
+    pub(super) asked: usize,
 }
 
 /// The figures of a cell beside each other, not judged yet.
@@ -62,7 +66,8 @@ pub(super) fn compared(matched: &Matched<'_>, metric: &Metric) -> Judged {
         before,
         after,
         again: None,
-        suspect: false,
+        suspicion: Suspicion::None,
+        asked: 0,
     }
 }
 
@@ -76,7 +81,7 @@ pub(super) fn correct(cells: &mut [Judged], among: usize) {
 
 /// Whether an outcome is worse than another. A skipped cell was not tried; and where datagrams are lost by chance, which repeats are
 /// incomplete is chance too: what is compared then is the others, as long as there are any.
-fn rank(outcome: Outcome) -> u8 {
+pub(super) fn rank(outcome: Outcome) -> u8 {
     match outcome {
         Outcome::Measured | Outcome::Skipped | Outcome::Incomplete => 0,
         Outcome::Invalid => 1,
@@ -97,19 +102,48 @@ impl Judged {
     }
 
     /// Whether a judged cell is to be run again: it regressed, or it may have and so few repeats do not tell.
-    pub(super) fn looks_worse(&self, metric: &Metric, rules: &Rules) -> bool {
-        let medians =
-            self.before.as_ref().and_then(|side| side.median).zip(self.after.as_ref().and_then(|side| side.median));
-        let worse = || {
-            medians
-                .is_some_and(|(before, after)| rules.screening().size(metric, before, after, self.exact) == Size::Worse)
-        };
+    pub(super) fn looks_worse(&self, metric: &Metric, rules: &Rules, shift: Option<Shift>) -> bool {
         match self.verdict {
             _ if self.exact => false,
             Verdict::Regressed => true,
-            Verdict::Unchanged | Verdict::Underpowered => self.test.is_some_and(|test| test.p <= SCREEN) && worse(),
+            Verdict::Unchanged | Verdict::Underpowered => self.may_be_worse(metric, rules, shift),
             _ => false,
         }
+    }
+
+    /// Whether the medians differ by at least half of what the cell is allowed, beyond what the run as a whole changed by.
+    fn may_be_worse(&self, metric: &Metric, rules: &Rules, shift: Option<Shift>) -> bool {
+        let screening = self.rules(rules).screening();
+        let expected =
+            |before| times(before, shift.filter(|shift| !shift.is_large(rules)).map_or(1.0, |shift| shift.ratio));
+        self.medians()
+            .is_some_and(|(before, after)| screening.size(metric, expected(before), after, self.exact) == Size::Worse)
+    }
+
+    /// Whether a look at a cell that was run again, and that did not find a change, leaves open that there is one.
+    pub(super) fn is_open(&self, metric: &Metric, rules: &Rules, shift: Option<Shift>) -> bool {
+        self.test.is_some_and(|test| test.p <= GO_ON) && self.may_be_worse(metric, rules, shift)
+    }
+
+    /// Whether it is worse beside controls that moved like this, or is not measured any more.
+    pub(super) fn is_still_worse(&self, metric: &Metric, rules: &Rules, shift: Option<Shift>) -> bool {
+        match self.by_outcome() {
+            Some((verdict, _)) => verdict == Verdict::Regressed,
+            None => self.may_be_worse(metric, rules, shift),
+        }
+    }
+
+    /// Whether it is so much worse, or so clearly no longer measured, that a few more repeats will tell.
+    pub(super) fn is_plain(&self, metric: &Metric, rules: &Rules) -> bool {
+        let plain = Rules { max_regression: PLAIN, ..rules.clone() };
+        let is_worse = |(before, after)| plain.size(metric, before, after, self.exact) == Size::Worse;
+        self.by_outcome().is_some() || self.medians().is_some_and(is_worse)
+    }
+
+    /// The medians of the baseline and of the run.
+    fn medians(&self) -> Option<(Number, Number)> {
+        let median = |side: &Option<Side>| side.as_ref().and_then(|side| side.median);
+        median(&self.before).zip(median(&self.after))
     }
 
     /// The verdict where the outcomes alone give it.
@@ -155,9 +189,7 @@ impl Judged {
         tests: usize,
         shift: Option<Shift>,
     ) -> (Verdict, Option<String>) {
-        let medians =
-            self.before.as_ref().and_then(|side| side.median).zip(self.after.as_ref().and_then(|side| side.median));
-        let Some((before, after)) = medians else { return (Verdict::WithoutFigures, None) };
+        let Some((before, after)) = self.medians() else { return (Verdict::WithoutFigures, None) };
         let size = rules.size(metric, before, after, self.exact);
         let by_size = match size {
             Size::Worse => Verdict::Regressed,
@@ -211,7 +243,7 @@ impl Judged {
     /// Why a change of a restless cell does not count, if it does not.
     fn within_restlessness(&self, metric: &Metric, rules: &Rules, shift: Option<Shift>) -> Option<String> {
         let variation = self.restlessness(rules)?;
-        let (median, now) = (self.before.as_ref()?.median?, self.after.as_ref()?.median?);
+        let (median, now) = self.medians()?;
         let expected = times(median, shift.filter(|shift| !shift.is_large(rules)).map_or(1.0, |shift| shift.ratio));
         let percent = |share: f64| super::words::change(1.0 + share).trim_start_matches('+').to_owned();
         (self.rules(rules).size(metric, expected, now, false) != Size::Worse).then(|| {

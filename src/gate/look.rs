@@ -43,14 +43,24 @@ pub struct Shift {
 }
 
 impl Shift {
-    /// The shift of cells with these ratios; `None` where as uneven a split comes about by chance more often than once in a thousand,
-    /// as it does for any ten cells.
-    pub(super) fn of(mut ratios: Vec<f64>) -> Option<Self> {
+    /// How cells with these ratios moved; `None` of none.
+    pub(super) fn by(mut ratios: Vec<f64>) -> Option<Self> {
         ratios.sort_unstable_by(f64::total_cmp);
         let count = |of: &dyn Fn(f64) -> bool| ratios.iter().filter(|&&ratio| of(ratio)).count();
         let (more, less) = (count(&|ratio| ratio > 1.0), count(&|ratio| ratio < 1.0));
         let ratio = *ratios.get(ratios.len() / 2)?;
-        (sign_test(more, less) <= ALPHA).then_some(Self { cells: ratios.len(), more, less, ratio })
+        Some(Self { cells: ratios.len(), more, less, ratio })
+    }
+
+    /// The shift of a run whose cells have these ratios; `None` where as uneven a split comes about by chance more often than once in a
+    /// thousand, as it does for any ten cells.
+    pub(super) fn of(ratios: Vec<f64>) -> Option<Self> {
+        Self::by(ratios).filter(|shift| shift.p() <= ALPHA)
+    }
+
+    /// How often chance splits cells as unevenly.
+    pub(super) fn p(&self) -> f64 {
+        sign_test(self.more, self.less)
     }
 
     /// Whether the run as a whole changed by more than a cell may.

@@ -16,6 +16,7 @@ mod rules;
 mod table;
 mod words;
 
+pub use again::Round;
 pub use baseline::{Accepted, BASELINE_FORMAT, Baseline, BaselineCell, all_metrics, load};
 pub use cells::{Matching, Side};
 pub use ci::{annotations, junit, markdown};

@@ -6,19 +6,37 @@ use super::cells::Matching;
 use super::environment::Aspect;
 use super::metric::{Metric, Worse};
 use crate::measurement::Number;
+use crate::stats::count;
 
 /// The share by which a median may worsen.
 pub const DEFAULT_MAX_REGRESSION: f64 = 0.05;
 /// How often a gate over cells that did not change may take one for changed by chance, over all its cells together.
 pub const DEFAULT_ALPHA: f64 = 0.01;
 
-/// A cell that looks worse is run again if chance would make it look so one time in ten: what is then measured decides by itself, and
-/// a cell that is run again for nothing costs a little time.
-pub(super) const SCREEN: f64 = 0.1;
-/// The share of the allowed change from which on a cell looks worse.
-pub(super) const SCREEN_SHARE: f64 = 0.5;
-/// So many times a cell is run again, unless so many are that it would take longer than the run did.
-pub(super) const CONFIRM: usize = 40;
+/// The share of the allowed change from which on a cell may be worse, and is run again. The p of a few repeats is not asked: of a cell
+/// with two modes they would often hold too many of the faster one.
+pub(super) const MAY_BE_WORSE: f64 = 0.5;
+/// How many times a cell that may be worse is run again, in all, before each look at what that gave. Most are told from a real change by
+/// the first.
+pub(super) const LOOKS: [usize; 3] = [20, 60, 160];
+/// After a look that tells nothing a cell is run again once more if chance would make it look as bad less often than this.
+pub(super) const GO_ON: f64 = 0.3;
+/// A cell that is worse by this share is looked at before the first of [`LOOKS`], once it has the fewest repeats that can be significant.
+pub(super) const PLAIN: f64 = 0.5;
+/// So many cells that nobody suspects are run once more beside those that are worse.
+pub(super) const CONTROLS: usize = 16;
+/// With fewer of them nothing is told of the machine.
+pub(super) const FEWEST_CONTROLS: usize = 8;
+/// Where chance would make the controls move one way as evenly less often than this, and they moved by more than a cell may, the machine
+/// is not as it was, and nothing is said.
+pub(super) const CONTROLS_MOVED: f64 = 0.05;
+/// On a machine that is not as it was a change counts beyond so many times what the controls moved by.
+const ON_ANOTHER_MACHINE: f64 = 5.0;
+/// The most looks at a cell.
+const MOST_LOOKS: usize = LOOKS.len() + 1;
+/// Each look may find a change by chance, and has its share of the probability of that. The last one, to which only cells come that are hard
+/// to tell, has this, and the others the rest, in equal parts.
+const LAST_LOOK: f64 = 0.7;
 
 /// Where the repeats of a cell vary by more than is allowed (the median of their distances from their median), a change counts beyond so
 /// many times that. On a busy machine such cells move by as much from one run to the next as their repeats do within one.
@@ -64,9 +82,22 @@ pub(super) enum Size {
 }
 
 impl Rules {
-    /// These, for a cell that only looks worse.
+    /// These, for a cell that may be worse.
     pub(super) fn screening(&self) -> Self {
-        Self { max_regression: self.max_regression * SCREEN_SHARE, ..self.clone() }
+        Self { max_regression: self.max_regression * MAY_BE_WORSE, ..self.clone() }
+    }
+
+    /// These, for one of several looks at the same cell, once it has been run again so many times.
+    pub(super) fn of_a_look(&self, asked: usize) -> Self {
+        let last = asked >= LOOKS[LOOKS.len() - 1];
+        let share = if last { LAST_LOOK } else { (1.0 - LAST_LOOK) / count(MOST_LOOKS - 1) };
+        Self { alpha: self.alpha * share, ..self.clone() }
+    }
+
+    /// These, for a machine on which cells that did not change take so many times as long: what is beyond several times that is none of
+    /// its doing.
+    pub(super) fn on_another_machine(&self, ratio: f64) -> Self {
+        Self { max_regression: self.max_regression.max(ON_ANOTHER_MACHINE * (ratio - 1.0).abs()), ..self.clone() }
     }
 
     /// What became of a median: worse or better if it changed by more than the share and the floor.

@@ -1,4 +1,5 @@
 use super::{Judgement, Overall, Verdict};
+use crate::gate::again::Round;
 use crate::gate::baseline::tests::of_completions;
 use crate::gate::baseline::{Baseline, BaselineCell};
 use crate::gate::cells::Matching;
@@ -18,14 +19,29 @@ fn judge(before: &Baseline, after: &Baseline) -> Judgement {
     Judgement::new(before, after, &Rules::default()).expect("judged")
 }
 
-impl Baseline {
-    /// With one more cell, like that one and with these figures.
-    fn with_cell(mut self, like: &BaselineCell, figures: Vec<u64>) -> Self {
-        let figures = figures.into_iter().map(Some).collect();
-        let figures = [(Metric::Completion.field().to_owned(), figures)].into();
-        self.cells.push(BaselineCell { figures, ..like.clone() });
-        self
+/// What a round would measure: for each of its cells as many figures as it asks for, made from the cell's place and that number.
+fn measured(before: &Baseline, round: &Round, figures: impl Fn(usize, u64) -> Vec<u64>) -> Baseline {
+    let cells =
+        before.cells.iter().enumerate().filter(|(_, cell)| round.cells.contains(&cell.cell)).map(|(place, cell)| {
+            let figures = figures(place, round.repeats as u64).into_iter().map(Some).collect();
+            BaselineCell { figures: [(Metric::Completion.field().to_owned(), figures)].into(), ..cell.clone() }
+        });
+    Baseline { cells: cells.collect(), ..before.clone() }
+}
+
+/// Runs again what is suspected until all is told, and gives the rounds that took: how many cells, how many of them controls, and how many
+/// times each.
+fn run_again(
+    judged: &mut Judgement,
+    before: &Baseline,
+    figures: impl Fn(usize, u64) -> Vec<u64>,
+) -> Vec<(usize, usize, usize)> {
+    let mut rounds = Vec::new();
+    while let Some(round) = judged.round() {
+        rounds.push((round.cells.len(), round.controls.len(), round.repeats));
+        judged.confirm(before, &round, &measured(before, &round, &figures));
     }
+    rounds
 }
 
 fn real(cells: &[Vec<u64>]) -> Baseline {
@@ -195,21 +211,22 @@ fn a_regression_stands_only_if_running_it_again_shows_it() {
     let before = real(&[around(1_000_000, 8), around(1_000_000, 8)]);
     let after = real(&[around(1_200_000, 8), around(1_200_000, 8)]);
     let mut judged = judge(&before, &after);
-    assert_eq!((judged.suspects().len(), judged.repeats_to_confirm()), (2, 8));
-    judged.confirm(&before, &real(&[around(1_000_000, 8), around(1_210_000, 8)]));
+    assert_eq!(judged.suspects().len(), 2);
+    let rounds = run_again(&mut judged, &before, |place, count| around([1_000_000, 1_210_000][place], count));
+    assert_eq!(rounds, [(2, 0, 20)], "two cells, and no others that could be controls");
     assert_eq!(
         judged.cells.iter().map(|cell| cell.verdict).collect::<Vec<_>>(),
         [Verdict::NotConfirmed, Verdict::Regressed]
     );
     assert_eq!(judged.overall(), Overall::Regression);
     let mut judged = judge(&before, &after);
-    judged.confirm(&before, &before);
+    run_again(&mut judged, &before, |_, count| around(1_000_000, count));
     assert_eq!((judged.overall(), judged.count(Verdict::NotConfirmed)), (Overall::Passed, 2));
     let mut judged = judge(&before, &after);
     judged.unconfirmed("--no-confirm");
     assert_eq!(
-        (judged.overall(), judged.cells[0].notes.last().map(String::as_str)),
-        (Overall::Regression, Some("not run again: --no-confirm"))
+        (judged.overall(), judged.cells[0].notes.last().map(String::as_str), judged.round()),
+        (Overall::Regression, Some("not run again: --no-confirm"), None)
     );
 }
 
@@ -254,19 +271,108 @@ fn what_may_be_worse_is_run_again_and_that_decides() {
     let slow = &judged.cells[7];
     assert!(slow.adjusted_p.expect("a p") > 0.01 && slow.verdict == Verdict::Unchanged, "not significant: {slow:?}");
     assert_eq!(judged.suspects(), [slow.cell.as_str()]);
-    assert_eq!(judged.repeats_to_confirm(), 40);
     let mut unconfirmed = judged.clone();
     unconfirmed.unconfirmed("--no-confirm");
     assert_eq!(unconfirmed.overall(), Overall::Passed, "by the run alone it cannot be told");
 
-    let again = |figures: Vec<u64>| Baseline { cells: vec![], ..before.clone() }.with_cell(&before.cells[7], figures);
     let mut steady = judged.clone();
-    judged.confirm(&before, &again(noisy(8_800_000, 40)));
+    let slow =
+        |place: usize, count: u64| noisy((place as u64 + 1) * if place == 7 { 1_100_000 } else { 1_000_000 }, count);
+    let rounds = run_again(&mut judged, &before, slow);
+    assert_eq!(rounds, [(1, 0, 20), (17, 16, 20)], "alone, and beside cells that nobody suspects");
     assert_eq!((judged.overall(), judged.count(Verdict::Regressed)), (Overall::Regression, 1));
     assert!(judged.cells[7].notes.iter().any(|note| note.ends_with("(40 repeats)")), "{:?}", judged.cells[7].notes);
     assert!(judged.cells[7].again.is_some());
-    steady.confirm(&before, &again(noisy(8_000_000, 40)));
-    assert_eq!((steady.overall(), steady.count(Verdict::Unchanged)), (Overall::Passed, 40));
+    let rounds = run_again(&mut steady, &before, |place, count| noisy((place as u64 + 1) * 1_000_000, count));
+    assert_eq!((steady.overall(), steady.count(Verdict::Unchanged), rounds.len()), (Overall::Passed, 40, 1));
+}
+
+/// Forty cells, 40 repeats of each in the baseline and five in the run, the eighth of them that many percent of what it was.
+fn one_of_forty(percent: u64) -> (Baseline, Judgement) {
+    let of = |count: u64, percent: u64| {
+        let cell = |cell: u64| noisy(cell * if cell == 8 { percent * 10_000 } else { 1_000_000 }, count);
+        real(&(1..=40).map(cell).collect::<Vec<_>>())
+    };
+    let before = of(40, 100);
+    let judged = judge(&before, &of(5, percent));
+    (before, judged)
+}
+
+#[test]
+fn what_a_look_does_not_tell_is_run_again_once_more() {
+    let (before, mut judged) = one_of_forty(105);
+    // 4 % in the first sixty repeats, which is less than is allowed and more than chance, and 7 % in the others.
+    let slow = |place: usize, count: u64| {
+        let percent = if count == 100 { 107 } else { 104 };
+        noisy((place as u64 + 1) * 10_000 * if place == 7 { percent } else { 100 }, count)
+    };
+    let rounds = run_again(&mut judged, &before, slow);
+    assert_eq!(rounds, [(1, 0, 20), (1, 0, 40), (1, 0, 100), (17, 16, 20)]);
+    assert_eq!((judged.overall(), judged.count(Verdict::Regressed)), (Overall::Regression, 1));
+    assert_eq!(judged.cells[7].again.as_ref().expect("run again").figures.len(), 180, "all that was run again counts");
+    // What stays open to the end is not confirmed.
+    let (before, mut judged) = one_of_forty(104);
+    let slow =
+        |place: usize, count: u64| noisy((place as u64 + 1) * if place == 7 { 1_030_000 } else { 1_000_000 }, count);
+    let rounds = run_again(&mut judged, &before, slow);
+    assert_eq!(rounds, [(1, 0, 20), (1, 0, 40), (1, 0, 100)]);
+    assert_eq!((judged.overall(), judged.count(Verdict::Unchanged)), (Overall::Passed, 40));
+}
+
+#[test]
+fn a_plain_regression_takes_few_repeats() {
+    let (before, mut judged) = one_of_forty(1000);
+    let slow =
+        |place: usize, count: u64| noisy((place as u64 + 1) * if place == 7 { 10_000_000 } else { 1_000_000 }, count);
+    let rounds = run_again(&mut judged, &before, slow);
+    assert_eq!(rounds, [(1, 0, 5), (17, 16, 20)]);
+    assert_eq!(judged.overall(), Overall::Regression);
+}
+
+#[test]
+fn where_cells_that_nobody_suspects_are_slower_too_it_is_the_machine() {
+    let slower = |percent: u64, slow: u64| {
+        move |place: usize, count: u64| {
+            noisy((place as u64 + 1) * 10_000 * if place == 7 { slow } else { percent }, count)
+        }
+    };
+    let (before, mut judged) = one_of_forty(120);
+    run_again(&mut judged, &before, slower(112, 120));
+    assert_eq!((judged.overall(), judged.cells[7].verdict), (Overall::NotJudged, Verdict::Withheld));
+    assert!(
+        judged.withheld[0].starts_with("the machine is not as it was for the baseline: run again, of 16 cells 16"),
+        "{:?}",
+        judged.withheld
+    );
+    // Several times as slow as these is none of the machine's doing.
+    let (before, mut judged) = one_of_forty(200);
+    run_again(&mut judged, &before, slower(112, 200));
+    assert_eq!((judged.overall(), judged.cells[7].verdict), (Overall::Regression, Verdict::Regressed));
+    // Slower when it was run alone, and as before beside the others.
+    let (before, mut judged) = one_of_forty(120);
+    let first = judged.round().expect("a suspect");
+    judged.confirm(&before, &first, &measured(&before, &first, slower(100, 120)));
+    run_again(&mut judged, &before, slower(100, 100));
+    assert_eq!((judged.overall(), judged.cells[7].verdict), (Overall::Passed, Verdict::NotConfirmed));
+}
+
+#[test]
+fn where_time_is_up_what_is_not_told_is_not_confirmed() {
+    let (before, mut judged) = one_of_forty(105);
+    let first = judged.round().expect("a suspect");
+    let slow =
+        |place: usize, count: u64| noisy((place as u64 + 1) * if place == 7 { 1_055_000 } else { 1_000_000 }, count);
+    judged.confirm(&before, &first, &measured(&before, &first, slow));
+    judged.unconfirmed("that took longer than --confirm-time 5m");
+    assert_eq!(
+        (judged.overall(), judged.cells[7].verdict, judged.round()),
+        (Overall::Passed, Verdict::Unchanged, None)
+    );
+    assert!(
+        judged.cells[7].notes.iter().any(|note| note.contains("20 repeats, and no more")),
+        "{:?}",
+        judged.cells[7].notes
+    );
 }
 
 #[test]
@@ -276,8 +382,7 @@ fn too_few_repeats_that_look_worse_are_run_again_too() {
     slower.cells[3] = real(&vec![around(1_200_000, 4); 40]).cells[3].clone();
     let mut judged = judge(&before, &slower);
     assert_eq!((judged.count(Verdict::Underpowered), judged.suspects().len()), (40, 1));
-    let again = Baseline { cells: vec![], ..before.clone() }.with_cell(&before.cells[3], around(1_200_000, 40));
-    judged.confirm(&before, &again);
+    run_again(&mut judged, &before, |place, count| around(if place == 3 { 1_200_000 } else { 1_000_000 }, count));
     assert_eq!((judged.overall(), judged.count(Verdict::Regressed)), (Overall::Regression, 1));
 }
 
