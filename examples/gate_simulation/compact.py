@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the completions of runs as JSON: for each run, for each cell, its repeats in their order, in nanoseconds."""
+"""Prints the completions of runs as JSON: for each run, for each cell, its repeats in their order, in tenths of a microsecond."""
 
 import json
 import pathlib
@@ -11,7 +11,7 @@ for folder in sys.argv[1:]:
     for line in pathlib.Path(folder, "records.jsonl").read_text().splitlines():
         record = json.loads(line)
         if not record["warmup"] and record["outcome"] == "measured":
-            # Three digits are as many as noise has; the rest would only make the file longer.
-            cells.setdefault(record["cell"], []).append((record["repeat"], record["completion_ns"] // 100 * 100))
+            # More digits than noise has would only make the file longer.
+            cells.setdefault(record["cell"], []).append((record["repeat"], record["completion_ns"] // 100))
     runs.append([[figure for _, figure in sorted(cells[cell])] for cell in sorted(cells)])
 print("[\n" + ",\n".join("[\n" + ",\n".join(json.dumps(cell, separators=(",", ":")) for cell in run) + "\n]" for run in runs) + "\n]")
