@@ -20,9 +20,9 @@ bench *args:
 validation *args:
     scripts/validation {{ args }}
 
-# How often `sweep gate` cries wolf, and how often it misses: the figures of docs/gate.md. Takes some ten minutes; with a number, so many gates.
+# How often `sweep gate` cries wolf, and how often it misses: the figures of docs/gate.md. Takes some ten minutes; with a number, so many gates, and with a word, of that noise alone.
 gate-simulation *args:
-    cargo run --locked --quiet --example gate_simulation -- {{ args }}
+    cargo run --release --locked --quiet --example gate_simulation -- {{ args }}
 
 # Clippy, and ShellCheck for the scripts.
 lint:

@@ -243,12 +243,41 @@ fn a_machine_that_changes_while_it_measures_has_its_verdicts_withheld() {
             record["completion_ns"] = json!(record["completion_ns"].as_u64().expect("a completion") * 13 / 10);
         }
     });
-    let ran = gate(&workshop, "restless", &[]).expect(2);
+    let ran = gate(&workshop, "restless", &["--no-confirm"]).expect(2);
     assert!(
         ran.out.contains("the machine changed while it measured") && ran.out.contains("18 withheld"),
         "{}",
         ran.out
     );
+}
+
+#[test]
+fn a_run_on_a_machine_that_did_not_hold_still_is_run_again_as_a_whole() {
+    let workshop = workshop(&SWEEP.replace("[axes]", "[axes]\nchunk_count = [1, 2, 3]"));
+    run(&workshop, "restless", &[]);
+    edit(&workshop, "restless", |record| {
+        if record["repeat"].as_u64() >= Some(4) {
+            record["completion_ns"] = json!(record["completion_ns"].as_u64().expect("a completion") * 3);
+        }
+    });
+    assert!(gate(&workshop, "restless", &["--no-confirm"]).expect(2).out.contains("18 withheld"));
+    let ran = gate(&workshop, "restless", &[]).expect(0);
+    assert!(
+        ran.err.contains("the machine did not hold still, and the whole run is run again: 18 cells"),
+        "{}",
+        ran.err
+    );
+    assert!(
+        ran.out.contains("18 unchanged") && ran.out.contains("the machine changed while it measured"),
+        "{}",
+        ran.out
+    );
+    assert_eq!(common::records(&workshop.path().join("restless/confirm")).len(), 18 * 8, "all of it, once");
+    // A regression does not hide behind a restless machine.
+    scale_one_cell(&workshop, "base", 10);
+    workshop.run(&["baseline", "base", "-o", "baseline.json", "--reason", "was faster then"]).expect(0);
+    let ran = gate(&workshop, "restless", &[]).expect(1);
+    assert!(ran.out.contains("3 regressed"), "{}", ran.out);
 }
 
 #[test]

@@ -65,9 +65,6 @@ pub(super) fn confirm(
         evidence: !manifest.command.iter().any(|word| word == "--no-evidence"),
         store: store(),
     };
-    if !quiet {
-        eprintln!("{}", what_is_run(round));
-    }
     let interrupted = watch_signals()?;
     let mut reporter = Reporter::new(quiet);
     let finished = execute(&request, &interrupted, &mut |progress| reporter.tell(&progress));
@@ -88,7 +85,10 @@ pub(super) fn confirm(
 }
 
 /// What is run again, in words.
-fn what_is_run(round: &Round) -> String {
+pub(super) fn what_is_run(round: &Round, whole: bool) -> String {
+    if whole {
+        return format!("the machine did not hold still, and the whole run is run again: {}", count(round.cells.len()));
+    }
     let suspects = round.cells.len() - round.controls.len();
     let (is, was) = if suspects == 1 { ("is", "was") } else { ("are", "were") };
     let (cells, repeats) = (count(suspects), round.repeats);

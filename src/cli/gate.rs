@@ -9,13 +9,13 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::gate::{
-    Aspect, Baseline, DEFAULT_ALPHA, DEFAULT_MAX_REGRESSION, Judgement, Matching, Metric, Overall, Rules, annotations,
-    judgement_text, junit, load, markdown,
+    Aspect, Baseline, DEFAULT_ALPHA, DEFAULT_MAX_REGRESSION, Judgement, Matching, Metric, Overall, Round, Rules, TRIES,
+    annotations, judgement_text, junit, load, markdown,
 };
 use crate::record::write_atomically;
 use crate::units::Span;
 
-use super::confirm::{Confirmation, confirm};
+use super::confirm::{Confirmation, confirm, what_is_run};
 use super::exit::Exit;
 use super::{complain, print, print_json, width};
 
@@ -49,7 +49,8 @@ pub(super) struct GateArgs {
     /// may differ, and are what is judged.
     #[arg(long = "match", value_name = "HOW", default_value = "id", value_parser = matching)]
     matching: Matching,
-    /// Believe a regression without running its cell again. In virtual time it would give the same figures and is not run again.
+    /// Run nothing again: neither a cell that looks worse, to believe it, nor the run on a machine that did not hold still. In virtual
+    /// time cells would give the same figures and are never run again.
     #[arg(long)]
     no_confirm: bool,
     /// Begin no further round of running cells again after so long; what is not told by then is not confirmed.
@@ -121,19 +122,31 @@ pub(super) fn gate(arguments: &GateArgs) -> Result<Exit, Exit> {
     };
     let mut judgement = Judgement::new(&before, &after, &rules).map_err(|error| complain(&error))?;
     let started = Instant::now();
-    while let Some(round) = judgement.round() {
-        let confirmed = match (&run, arguments.no_confirm) {
-            (_, true) => Confirmation::Impossible("--no-confirm".to_owned()),
-            (None, _) => Confirmation::Impossible("the run is a baseline's file, without its sweep".to_owned()),
-            _ if started.elapsed() > Duration::from_nanos(arguments.confirm_time.0) => {
-                Confirmation::Impossible(format!("that took longer than --confirm-time {}", arguments.confirm_time))
-            }
-            (Some((dir, manifest)), false) => confirm(dir, manifest, &round, native_refused.clone(), arguments.quiet)?,
-        };
-        match confirmed {
-            Confirmation::Again(again) => judgement.confirm(&before, &round, &again),
-            Confirmation::Impossible(why) => judgement.unconfirmed(&why),
+    let again = |round: &Round, whole: bool| match (&run, arguments.no_confirm) {
+        (_, true) => Ok(Confirmation::Impossible("--no-confirm".to_owned())),
+        (None, _) => Ok(Confirmation::Impossible("the run is a baseline's file, without its sweep".to_owned())),
+        _ if started.elapsed() > Duration::from_nanos(arguments.confirm_time.0) => {
+            Ok(Confirmation::Impossible(format!("that took longer than --confirm-time {}", arguments.confirm_time)))
         }
+        (Some((dir, manifest)), false) => {
+            if !arguments.quiet {
+                eprintln!("{}", what_is_run(round, whole));
+            }
+            confirm(dir, manifest, round, native_refused.clone(), arguments.quiet)
+        }
+    };
+    for attempt in 1..=TRIES {
+        while let Some(round) = judgement.round() {
+            match again(&round, false)? {
+                Confirmation::Again(again) => judgement.confirm(&before, &round, &again),
+                Confirmation::Impossible(why) => judgement.unconfirmed(&why),
+            }
+        }
+        if attempt == TRIES || !judgement.is_restless() {
+            break;
+        }
+        let Confirmation::Again(whole) = again(&judgement.whole(), true)? else { break };
+        judgement = judgement.of_another_try(&before, &whole).map_err(|error| complain(&error))?;
     }
     tell(&judgement, arguments)?;
     Ok(match judgement.overall() {

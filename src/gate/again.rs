@@ -158,7 +158,7 @@ impl Judgement {
         for cell in self.cells.iter_mut().filter(|cell| cell.is_suspect()) {
             match (std::mem::take(&mut cell.suspicion), cell.again.as_ref().map(|side| side.repeats)) {
                 (Suspicion::Worse(shown), _) => {
-                    cell.settle(Verdict::Regressed, &format!("{shown}, and no more: {why}"))
+                    cell.settle(Verdict::Regressed, &format!("{shown}, and no more: {why}"));
                 }
                 (_, Some(repeats)) => {
                     cell.settle(Verdict::Unchanged, &format!("{repeats} repeats, and no more: {why}"));

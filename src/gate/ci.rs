@@ -31,6 +31,11 @@ pub fn markdown(judgement: &Judgement) -> String {
         }
     };
     list(&mut lines, "Nothing is judged:", &mut judgement.withheld.iter());
+    list(
+        &mut lines,
+        "Run again as a whole, since of what was measured before nothing could be judged:",
+        &mut judgement.before_that.iter(),
+    );
     let told = |cell: &&Judged| !matches!(cell.verdict, Verdict::Unchanged | Verdict::WithoutFigures);
     let rows: Vec<&Judged> = judgement.cells.iter().filter(told).collect();
     if !rows.is_empty() {

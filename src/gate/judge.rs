@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::again::Suspicion;
+use super::again::{Round, Suspicion};
 use super::baseline::{Baseline, BaselineCell};
 use super::cells::{Matching, matched};
 use super::environment::{Aspect, Difference, differences};
@@ -75,6 +75,8 @@ pub struct Judgement {
     pub shift: Option<Shift>,
     /// Why nothing is judged; empty where it is.
     pub withheld: Vec<String>,
+    /// Why nothing of what the run measured before was judged, where the whole run was run again and that is what is judged.
+    pub before_that: Vec<String>,
     /// The cells.
     pub cells: Vec<Judged>,
     #[serde(skip)]
@@ -168,6 +170,7 @@ impl Judgement {
             look,
             shift,
             withheld,
+            before_that: Vec::new(),
             cells,
             rules: rules.clone(),
             measured_again: BTreeMap::new(),
@@ -187,6 +190,30 @@ impl Judgement {
         } else {
             Overall::Passed
         }
+    }
+
+    /// Whether nothing is judged because of what the machine did, and of nothing else: run again, it may hold still.
+    pub fn is_restless(&self) -> bool {
+        !self.withheld.is_empty() && !self.differences.iter().any(|difference| difference.refused)
+    }
+
+    /// The whole run, to be run again as often as it was.
+    pub fn whole(&self) -> Round {
+        let of_run = || self.cells.iter().filter_map(|cell| Some((cell, cell.after.as_ref()?)));
+        Round {
+            cells: of_run().map(|(cell, _)| cell.cell.clone()).collect(),
+            repeats: of_run().map(|(_, side)| side.repeats).max().unwrap_or(1),
+            controls: Vec::new(),
+        }
+    }
+
+    /// The verdict on the whole run when it was run again, which takes the place of this one.
+    ///
+    /// # Errors
+    /// If no cell has the figures that are to be compared.
+    pub fn of_another_try(&self, before: &Baseline, again: &Baseline) -> Result<Self, GateError> {
+        let judged = Self::new(before, again, &self.rules)?;
+        Ok(Self { before_that: [&self.before_that[..], &self.withheld].concat(), ..judged })
     }
 
     /// Cells of that verdict.

@@ -27,5 +27,5 @@ pub use judge::{Judgement, Overall, Verdict};
 pub use judged::Judged;
 pub use look::{Look, Shift};
 pub use metric::{Metric, ProgramMetric, Worse};
-pub use rules::{DEFAULT_ALPHA, DEFAULT_MAX_REGRESSION, Rules};
+pub use rules::{DEFAULT_ALPHA, DEFAULT_MAX_REGRESSION, Rules, TRIES};
 pub use table::{comparison_text, judgement_text};

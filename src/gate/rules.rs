@@ -13,6 +13,9 @@ pub const DEFAULT_MAX_REGRESSION: f64 = 0.05;
 /// How often a gate over cells that did not change may take one for changed by chance, over all its cells together.
 pub const DEFAULT_ALPHA: f64 = 0.01;
 
+/// So many times a run is tried on a machine that does not hold still: the first, and these again.
+pub const TRIES: usize = 3;
+
 /// The share of the allowed change from which on a cell may be worse, and is run again. The p of a few repeats is not asked: of a cell
 /// with two modes they would often hold too many of the faster one.
 pub(super) const MAY_BE_WORSE: f64 = 0.5;

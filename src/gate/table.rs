@@ -24,6 +24,11 @@ pub fn judgement_text(judgement: &Judgement, all: bool, width: Option<u16>) -> S
         lines.extend(judgement.withheld.iter().map(|why| format!("  {why}")));
         lines.push(String::new());
     }
+    if !judgement.before_that.is_empty() {
+        lines.push("run again as a whole, since of what was measured before nothing could be judged:".to_owned());
+        lines.extend(judgement.before_that.iter().map(|why| format!("  {why}")));
+        lines.push(String::new());
+    }
     let shown = |verdict: Verdict| all || !matches!(verdict, Verdict::Unchanged | Verdict::WithoutFigures);
     let mut table = plain_table(width);
     table.set_header(header(["baseline", "run"], ["p (Holm)", "verdict"]));

@@ -42,7 +42,7 @@ const BOOT_DEADLINE: Duration = Duration::from_mins(3);
 /// Modules that every guest gets.
 const MODULES: [&str; 2] = ["veth", "sctp"];
 /// Modules that a guest gets where its kernel has them. A cell that needs one that is not there is skipped, and says so.
-const OPTIONAL_MODULES: [&str; 19] = [
+const OPTIONAL_MODULES: [&str; 15] = [
     "sch_netem",
     "sch_tbf",
     "sch_fq",
@@ -58,12 +58,9 @@ const OPTIONAL_MODULES: [&str; 19] = [
     "tcp_vegas",
     "tcp_westwood",
     "tcp_yeah",
-    // What tells of a program's sockets.
-    "tcp_diag",
-    "mptcp_diag",
-    "sctp_diag",
-    "udp_diag",
 ];
+/// Modules that tell of a program's sockets, for guests that run programs.
+const PROGRAM_MODULES: [&str; 4] = ["tcp_diag", "mptcp_diag", "sctp_diag", "udp_diag"];
 
 /// Environment variable with a fault for the agent to commit, for tests: `panic@3`.
 const FAULT_VARIABLE: &str = "SWEEP_TEST_FAULT";
@@ -119,7 +116,8 @@ impl Guest {
         let unavailable = |error: &dyn std::fmt::Display| {
             BackendError::Unavailable(format!("kernel {} cannot be packed into a guest: {error}", kernel.image))
         };
-        let wanted = [&MODULES[..], &OPTIONAL_MODULES].concat();
+        let of_programs: &[&str] = if options.payload.is_empty() { &[] } else { &PROGRAM_MODULES };
+        let wanted = [&MODULES[..], &OPTIONAL_MODULES, of_programs].concat();
         let closure = initramfs::closure(&kernel.modules, &wanted).map_err(|error| unavailable(&error))?;
         let mut absent = closure.absent.clone();
         absent.retain(|name| MODULES.contains(&name.as_str()));
