@@ -20,7 +20,7 @@ bench *args:
 validation *args:
     scripts/validation {{ args }}
 
-# How often `sweep gate` cries wolf, and how often it misses: the figures of docs/gate.md. Takes some ten minutes; with a number, so many gates, and with a word, of that noise alone.
+# How often `sweep gate` cries wolf, and how often it misses: the figures of docs/gate.md. Takes some ten minutes; with a number, so many gates, with a word, of that noise alone, and with a file that record.sh wrote, of that machine: just gate-simulation 1000 recorded FILE.
 gate-simulation *args:
     cargo run --release --locked --quiet --example gate_simulation -- {{ args }}
 

@@ -1,7 +1,7 @@
 //! How often `sweep gate` cries wolf, and how often it misses: thousands of gates over 40 cells on made-up figures, and on figures that
 //! were recorded natively (`native_noise.json`, see `record.sh` beside it). Every run of it prints the same figures.
 //!
-//!     just gate-simulation [GATES [PART OF A NOISE'S NAME]]
+//!     just gate-simulation [GATES [PART OF A NOISE'S NAME [FILE FROM record.sh]]]
 //!
 //! And how well a median is known where a cell is repeated until it is known well enough (`precision.rs`).
 //!
@@ -348,7 +348,11 @@ fn main() -> ExitCode {
     let only = std::env::args().nth(2).unwrap_or_default();
     let noises = || NOISE.iter().filter(|noise| noise.name.contains(&only));
     let recordings = || RECORDED.into_iter().filter(|(name, _)| name.contains(&only));
-    let recorded: Recorded = serde_json::from_str(include_str!("native_noise.json")).expect("the recorded noise");
+    let recorded = std::env::args().nth(3).map_or_else(
+        || include_str!("native_noise.json").to_owned(),
+        |file| std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("cannot read `{file}`: {error}")),
+    );
+    let recorded: Recorded = serde_json::from_str(&recorded).expect("the recorded noise");
     println!("{gates} gates a figure, {CELLS} cells each; shares in percent\n");
     println!(
         "| noise of a repeat | repeats, baseline / run | significant though unchanged | repeats run again | alarms though unchanged | withheld though unchanged | finds 10 % in one cell |"
