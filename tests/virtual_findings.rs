@@ -164,13 +164,14 @@ direction = "upload"
 delay = "150ms"
 gso_max_segs = 1
 [axes]
-"link.client.loss" = ["0%", "40%"]
+"link.client.loss" = ["0%", "20%"]
 "#,
     );
-    let stalled = &cells.at("40%").record;
+    // More loss would now and then take all four first segments of the handshake, which come within these twelve seconds.
+    let stalled = &cells.at("20%").record;
     assert_eq!((&stalled["outcome"], &stalled["goodput_bps"]), (&"timed-out".into(), &Value::Null));
-    assert!(cells.number("40%", "/delivered_bytes") < 256 << 10);
-    cells.says("40%", "tcp-retransmission-timeout");
+    assert!(cells.number("20%", "/delivered_bytes") < 256 << 10);
+    cells.says("20%", "tcp-retransmission-timeout");
     assert_eq!(cells.at("0%").record["outcome"], "measured");
     cells.silent("0%", "tcp-retransmission-timeout");
     cells.silent("0%", "retransmissions");
