@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::baseline::{Baseline, BaselineCell};
 use super::metric::Metric;
 use crate::measurement::{Number, Outcome};
-use crate::settings::{Axes, Clock};
+use crate::settings::{Axes, Clock, Value};
 use crate::stats::{Figures, MannWhitney, Ratio, mann_whitney, ratio};
 use crate::units::choice;
 
@@ -19,7 +19,8 @@ choice! {
     Matching {
         /// By their id: everything that decides a cell is the same.
         #[default] Id = "id",
-        /// By their values on the axes: settings that all cells share may differ, and are what is compared.
+        /// By their values on the axes: settings that all cells share may differ, and are what is compared. An axis with one value is such a
+        /// setting.
         Axes = "axes",
     }
 }
@@ -33,9 +34,10 @@ pub(super) struct Matched<'a> {
 
 /// All cells: those of the second side in its order, then those that only the first side has.
 pub(super) fn matched<'a>(before: &'a Baseline, after: &'a Baseline, matching: Matching) -> Vec<Matched<'a>> {
+    let changed = changed_as_a_whole(before, after);
     let key = |cell: &BaselineCell| match matching {
         Matching::Id => cell.cell.clone(),
-        Matching::Axes => place(&cell.axes),
+        Matching::Axes => place(&cell.axes, &changed),
     };
     let mut left: HashMap<String, &BaselineCell> = before.cells.iter().map(|cell| (key(cell), cell)).collect();
     let mut all: Vec<Matched<'_>> =
@@ -45,9 +47,38 @@ pub(super) fn matched<'a>(before: &'a Baseline, after: &'a Baseline, matching: M
     all
 }
 
-/// Where a cell lies, whatever the order of its axes.
-fn place(axes: &Axes) -> String {
-    let mut values: Vec<String> = axes.0.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
+/// An axis on which all cells of a side have one value, and all of the other side another: a setting that they share, and that changed.
+pub(super) struct Changed {
+    /// Its name.
+    pub(super) axis: String,
+    /// Both values, as a person reads them.
+    pub(super) values: [String; 2],
+}
+
+/// Those axes.
+pub(super) fn changed_as_a_whole(before: &Baseline, after: &Baseline) -> Vec<Changed> {
+    let only = |side: &Baseline, axis: &str| {
+        let mut values = side.cells.iter().map(|cell| cell.axes.get(axis));
+        let first = values.next()??;
+        values.all(|value| value == Some(first)).then(|| first.clone())
+    };
+    let shown = |axis: &str, value: &Value| {
+        let shown = Axes(vec![(axis.to_owned(), value.clone())]).to_string();
+        shown.split_once('=').map_or(shown.clone(), |(_, value)| value.to_owned())
+    };
+    let axes = after.cells.first().map(|cell| &cell.axes.0[..]).unwrap_or_default();
+    let changed = axes.iter().filter_map(|(axis, _)| {
+        let (was, is) = (only(before, axis)?, only(after, axis)?);
+        (was != is).then(|| Changed { axis: axis.clone(), values: [shown(axis, &was), shown(axis, &is)] })
+    });
+    changed.collect()
+}
+
+/// Where a cell lies, whatever the order of its axes, without those that changed for all.
+fn place(axes: &Axes, changed: &[Changed]) -> String {
+    let stays = |name: &str| changed.iter().all(|changed| changed.axis != name);
+    let values = axes.0.iter().filter(|(name, _)| stays(name));
+    let mut values: Vec<String> = values.map(|(name, value)| format!("{name}={value:?}")).collect();
     values.sort_unstable();
     values.join("\n")
 }
@@ -127,7 +158,7 @@ pub struct Side {
 
 #[cfg(test)]
 mod tests {
-    use super::{Matching, matched};
+    use super::{Matching, changed_as_a_whole, matched};
     use crate::gate::baseline::tests::of_completions;
     use crate::gate::metric::Metric;
     use crate::measurement::Number;
@@ -145,6 +176,30 @@ mod tests {
         };
         assert_eq!(both(Matching::Id), [(true, true), (false, true), (true, false), (true, false)]);
         assert_eq!(both(Matching::Axes), [(true, true), (true, true), (true, false)]);
+    }
+
+    #[test]
+    fn an_axis_with_one_value_is_a_setting_that_cells_share() {
+        let with = |rcvbuf: &[u64]| {
+            let mut side = of_completions(Clock::Real, &[vec![1], vec![2], vec![3]]);
+            for (index, cell) in side.cells.iter_mut().enumerate() {
+                cell.axes.0.push(("rcvbuf".to_owned(), crate::settings::Value::Int(rcvbuf[index % rcvbuf.len()])));
+                cell.cell = format!("{rcvbuf:?}{index}");
+            }
+            side
+        };
+        let pairs = |before: &[u64], after: &[u64]| {
+            let (before, after) = (with(before), with(after));
+            let found = matched(&before, &after, Matching::Axes);
+            let changed =
+                changed_as_a_whole(&before, &after).into_iter().map(|changed| changed.values).collect::<Vec<_>>();
+            (found.iter().filter(|cell| cell.before.is_some() && cell.after.is_some()).count(), changed)
+        };
+        assert_eq!(pairs(&[65536], &[1024]), (3, vec![["64 KiB".to_owned(), "1 KiB".to_owned()]]));
+        assert_eq!(pairs(&[65536], &[65536]), (3, vec![]));
+        // With two values it says where a cell lies.
+        assert_eq!(pairs(&[65536, 1024], &[65536, 2048]).1, Vec::<[String; 2]>::new());
+        assert_eq!(pairs(&[65536, 1024], &[65536, 2048]).0, 2);
     }
 
     #[test]

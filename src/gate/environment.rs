@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::baseline::{Baseline, BaselineCell};
-use super::cells::Matched;
+use super::cells::{Changed, Matched, changed_as_a_whole};
 use crate::record::Manifest;
 use crate::settings::Clock;
 use crate::units::choice;
@@ -215,6 +215,9 @@ pub(super) fn differences(
     let text = |value: Option<&serde_json::Value>| value.map_or_else(|| "not set".to_owned(), ToString::to_string);
     for path in before.fixed.keys().chain(after.fixed.keys()).collect::<BTreeSet<_>>() {
         found.add(Aspect::Settings, false, path, &text(before.fixed.get(path)), &text(after.fixed.get(path)));
+    }
+    for Changed { axis, values: [was, is] } in changed_as_a_whole(before, after) {
+        found.add(Aspect::Settings, false, &axis, &was, &is);
     }
     let program = |environment: &Environment| {
         let build = environment.revision.as_ref().or(environment.executable_sha256.as_ref());
