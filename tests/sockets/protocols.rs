@@ -67,15 +67,18 @@ fn a_stream_over_udp_counts_what_is_lost_and_goes_on() {
 /// (mptcp_net-next#315, mptcp_net-next#294); the other two are in `src/workload/failure.rs`.
 #[test]
 fn mptcp_that_is_turned_off_is_skipped_with_the_sysctl() {
-    let off = measure(&[("workload.protocol", word("mptcp")), ("sysctl.net.mptcp.enabled", word("0"))], 20_000);
-    assert_eq!(off.outcome, Outcome::Skipped, "{off:?}");
-    let reason = off.reason.expect("a reason");
-    let absent = ["no sysctl `net.mptcp.enabled`", "no MPTCP in this kernel", "older than MPTCP"];
-    assert!(
-        reason.contains("MPTCP is turned off here") && reason.contains("net.mptcp.enabled is 0")
-            || absent.iter().any(|text| reason.contains(text)),
-        "{reason}"
-    );
+    // Often, because which end ends first is up to the scheduler: the client may be gone before the server sees the link.
+    for _ in 0..20 {
+        let off = measure(&[("workload.protocol", word("mptcp")), ("sysctl.net.mptcp.enabled", word("0"))], 20_000);
+        assert_eq!(off.outcome, Outcome::Skipped, "{off:?}");
+        let reason = off.reason.expect("a reason");
+        let absent = ["no sysctl `net.mptcp.enabled`", "no MPTCP in this kernel", "older than MPTCP"];
+        assert!(
+            reason.contains("MPTCP is turned off here") && reason.contains("net.mptcp.enabled is 0")
+                || absent.iter().any(|text| reason.contains(text)),
+            "{reason}"
+        );
+    }
 }
 
 #[test]

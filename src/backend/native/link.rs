@@ -221,13 +221,13 @@ pub(super) fn addresses(link: &Link) -> Addresses {
     }
 }
 
-/// Makes the veth pair, its far end in the client's namespace, sets up the near end, and calls `stands`, on which the client
-/// sets up the far end. Returns when packets pass, or the client is no longer there. Called in the server's namespace.
+/// Makes the veth pair, its far end in the client's namespace, sets up the near end, and calls `stands`, on which the client sets
+/// up the far end. Returns when packets pass, or when `expects_client` says that the far end will never stand. Called in the server's namespace.
 pub(super) fn make_server(
     link: &Link,
     client: BorrowedFd<'_>,
     stands: impl FnOnce() -> Result<(), LinkError>,
-    client_is_there: impl Fn() -> bool,
+    expects_client: impl FnMut() -> bool,
 ) -> Result<(), LinkError> {
     with_netlink(async |handle| {
         handle
@@ -238,7 +238,7 @@ pub(super) fn make_server(
             .map_err(|error| LinkError::Refused { what: describe(link), error })?;
         set_up(&handle, link, &link.server, addresses(link).server).await?;
         stands()?;
-        wait_until_running(&handle, client_is_there).await
+        wait_until_running(&handle, expects_client).await
     })
 }
 
@@ -319,7 +319,7 @@ async fn set_up(handle: &Handle, link: &Link, end: &LinkEnd, address: IpAddr) ->
 /// Waits until the interface passes packets. The end that was set up first has no carrier until the other is up too, and the
 /// kernel takes note of that in a work queue (`linkwatch_do_dev`): what is sent before is lost, and the first segment of a
 /// connection would be sent again only a second later.
-async fn wait_until_running(handle: &Handle, client_is_there: impl Fn() -> bool) -> Result<(), LinkError> {
+async fn wait_until_running(handle: &Handle, mut expects_client: impl FnMut() -> bool) -> Result<(), LinkError> {
     let begun = Instant::now();
     loop {
         let message = look(handle, INDEX).await?;
@@ -332,7 +332,7 @@ async fn wait_until_running(handle: &Handle, client_is_there: impl Fn() -> bool)
         if state == Some(State::Up) {
             return Ok(());
         }
-        if !client_is_there() {
+        if !expects_client() {
             return Err(LinkError::OtherEnd);
         }
         if begun.elapsed() > UP_DEADLINE {

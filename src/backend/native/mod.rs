@@ -296,20 +296,52 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
 
 /// The server's half of the making of the namespaces.
 struct ServerCrossing {
-    /// The client's namespace, once it is made.
-    from_client: Receiver<OwnedFd>,
+    /// What the client has made.
+    from_client: Receiver<Made>,
     /// Tells the client that the link stands; carries the server's namespace where the two share it.
     to_client: SyncSender<Option<OwnedFd>>,
 }
 
 /// The client's half.
 struct ClientCrossing {
-    to_server: SyncSender<OwnedFd>,
+    to_server: SyncSender<Made>,
     from_server: Receiver<Option<OwnedFd>>,
 }
 
+/// What the client tells the server that it has made.
+enum Made {
+    /// Its namespace.
+    Namespace(OwnedFd),
+    /// Its end of the link. From then on the link stands whatever the client does.
+    End,
+}
+
+impl ServerCrossing {
+    /// The client's namespace, once it is made.
+    fn namespace(&self) -> Result<OwnedFd, LinkError> {
+        match self.from_client.recv() {
+            Ok(Made::Namespace(namespace)) => Ok(namespace),
+            Ok(Made::End) | Err(_) => Err(LinkError::OtherEnd),
+        }
+    }
+
+    /// Whether the client's end of the link stands or will, told as often as it is asked. A client may be done, and its thread gone,
+    /// before the server sees that the link is up: such as one that is refused its socket.
+    fn expects_the_end(&self) -> impl FnMut() -> bool {
+        let mut stands = false;
+        move || match self.from_client.try_recv() {
+            Ok(Made::End) => {
+                stands = true;
+                true
+            }
+            Ok(Made::Namespace(_)) | Err(TryRecvError::Empty) => true,
+            Err(TryRecvError::Disconnected) => stands,
+        }
+    }
+}
+
 fn cross() -> (ServerCrossing, ClientCrossing) {
-    let (to_server, from_client) = sync_channel(1);
+    let (to_server, from_client) = sync_channel(2);
     let (to_client, from_server) = sync_channel(1);
     (ServerCrossing { from_client, to_client }, ClientCrossing { to_server, from_server })
 }
@@ -330,10 +362,8 @@ fn serve(
     let tell = |own| crossing.to_client.send(own).map_err(|_| LinkError::OtherEnd);
     match settings.link.topology {
         Topology::Veth => {
-            let client = crossing.from_client.recv().map_err(|_| LinkError::OtherEnd)?;
-            // Its sender goes with the client's thread.
-            let is_there = || !matches!(crossing.from_client.try_recv(), Err(TryRecvError::Disconnected));
-            link::make_server(&settings.link, client.as_fd(), || tell(None), is_there)?;
+            let client = crossing.namespace()?;
+            link::make_server(&settings.link, client.as_fd(), || tell(None), crossing.expects_the_end())?;
         }
         Topology::Loopback => {
             link::make_loopback(&settings.link)?;
@@ -374,9 +404,11 @@ fn request(
             let own: OwnedFd = namespace::current_network().map_err(LinkError::Namespace)?.into();
             applied.set_here()?;
             let other = own.try_clone().map_err(LinkError::Namespace)?;
-            crossing.to_server.send(other).map_err(|_| LinkError::OtherEnd)?;
+            crossing.to_server.send(Made::Namespace(other)).map_err(|_| LinkError::OtherEnd)?;
             crossing.from_server.recv().map_err(|_| LinkError::OtherEnd)?;
             link::make_client(&settings.link)?;
+            // A server that saw the link up, and is done already, needs no telling.
+            let _ = crossing.to_server.send(Made::End);
             own
         }
         Topology::Loopback => {
@@ -431,10 +463,27 @@ fn with_counters(wanted: bool, work: impl FnOnce() -> Report) -> Report {
 
 #[cfg(test)]
 mod tests {
-    use super::unshaped;
+    use super::{ClientCrossing, Made, cross, unshaped};
     use crate::measurement::{Interface, LinkFacts, QueueFacts};
     use crate::settings::Settings;
     use crate::units::BitRate;
+
+    /// A client that is refused its socket is gone in microseconds. That is no reason to take its link for one that will never stand, and
+    /// to lose why it was refused.
+    #[test]
+    fn an_end_that_stands_is_expected_though_its_client_is_gone() {
+        let (server, ClientCrossing { to_server, .. }) = cross();
+        let mut expects = server.expects_the_end();
+        assert!(expects(), "it is being made");
+        to_server.send(Made::End).expect("sent");
+        drop(to_server);
+        assert!(expects() && expects() && expects(), "it stands");
+
+        let (server, client) = cross();
+        let mut expects = server.expects_the_end();
+        drop(client);
+        assert!(!expects(), "it will never stand");
+    }
 
     /// C38: a queue that is missing, another one, or never used at the end voids the repeat (iota#11738, litmus-go#285, chaosblade#616).
     #[test]
