@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use common::Workshop;
+use common::{Cache, Workshop};
 use serde_json::Value;
 
 /// Two shell scripts beside the sweep: the server is one by its first line, the client is handed to a shell.
@@ -75,8 +75,10 @@ fn of<'a>(records: &'a [Value], program: &str) -> &'a Value {
 
 #[test]
 fn scripts_and_what_they_need_come_along_and_a_missing_program_is_told() {
+    // Of its own, so that nothing is known of an earlier run of this test.
+    let cache = Cache::new();
     let workshop = scripts("7");
-    workshop.run(&["run", "sweep.toml", "--fresh", "--no-plot"]).expect(0);
+    cache.run(&workshop, &["run", "sweep.toml", "--no-plot"]).expect(0);
     let records = workshop.records("latest");
     let record = of(&records, "sh");
     assert_eq!(record["outcome"], "measured", "{}", record["reason"]);
@@ -106,7 +108,7 @@ fn scripts_and_what_they_need_come_along_and_a_missing_program_is_told() {
 
     // The same again is known, wherever the sweep lies; with another file it is another machine.
     let reused = |workshop: &Workshop| {
-        workshop.run(&["run", "sweep.toml", "--no-plot"]).expect(0);
+        cache.run(workshop, &["run", "sweep.toml", "--no-plot"]).expect(0);
         let records = workshop.records("latest");
         let record = of(&records, "sh");
         (record["reused_from"].is_string(), record["metrics"]["number"]["value"].as_f64())

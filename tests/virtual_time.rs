@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::{PROGRAM, Ran, Workshop, root_or_skip};
+use common::{Cache, PROGRAM, Ran, Workshop, root_or_skip};
 use serde_json::Value;
 
 const ECHO: &str = r#"
@@ -40,33 +40,6 @@ bytes = "1MiB"
 "workload.protocol" = ["tcp", "sctp"]
 "workload.direction" = ["upload", "download"]
 "#;
-
-/// A cache of the test's own that shares the kernels of the user's.
-struct Cache(tempfile::TempDir);
-
-impl Cache {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let kernels = common::cache().join("kernels");
-        std::fs::create_dir_all(&kernels).expect("a store");
-        std::fs::create_dir(folder.path().join("sweep")).expect("a folder");
-        for name in ["kernels", "apt"] {
-            std::os::unix::fs::symlink(common::cache().join(name), folder.path().join("sweep").join(name))
-                .expect("a link");
-        }
-        Self(folder)
-    }
-
-    fn run(&self, workshop: &Workshop, arguments: &[&str]) -> Ran {
-        let mut command = workshop.command(arguments);
-        Ran::from(command.env("XDG_CACHE_HOME", self.0.path()).output().expect("the program starts"))
-    }
-
-    fn machines(&self) -> Vec<std::path::PathBuf> {
-        let machines = std::fs::read_dir(self.0.path().join("sweep/machines")).expect("machines");
-        machines.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_dir()).collect()
-    }
-}
 
 /// Every measured figure of a run, by cell and repeat.
 fn figures(workshop: &Workshop) -> BTreeMap<String, String> {
@@ -139,7 +112,7 @@ fn without_the_right_to_order_threads_a_repeat_is_run_until_two_guests_agree() {
     let ordered = figures(&workshop);
     let mut command = Command::new("setpriv");
     command.args(["--bounding-set", "-sys_nice", PROGRAM]).args(few).current_dir(workshop.path());
-    let ran = Ran::from(command.env("XDG_CACHE_HOME", cache.0.path()).output().expect("setpriv starts")).expect(0);
+    let ran = Ran::from(command.env("XDG_CACHE_HOME", cache.path()).output().expect("setpriv starts")).expect(0);
     assert!(ran.err.contains("run until two guests agreed"), "{}", ran.err);
     assert_eq!(figures(&workshop), ordered);
 }
@@ -200,7 +173,7 @@ fn a_guest_that_never_rests_is_stopped_by_its_own_clock() {
         "workload.protocol=tcp",
     ];
     let mut command = workshop.command(&few);
-    command.env("XDG_CACHE_HOME", cache.0.path()).env("SWEEP_TEST_FAULT", "spin@0").timeout(Duration::from_mins(4));
+    command.env("XDG_CACHE_HOME", cache.path()).env("SWEEP_TEST_FAULT", "spin@0").timeout(Duration::from_mins(4));
     Ran::from(command.output().expect("the program starts")).expect(3);
     let records = workshop.records("latest");
     let reason = records[0]["reason"].as_str().expect("a reason");

@@ -94,6 +94,40 @@ pub fn cache() -> PathBuf {
     std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home).expect("a home").join("sweep")
 }
 
+/// A cache of a test's own that shares the kernels of the user's: what an earlier run of the tests left is not in it.
+pub struct Cache(tempfile::TempDir);
+
+impl Cache {
+    #[expect(clippy::new_without_default, reason = "it makes a folder")]
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let kernels = cache().join("kernels");
+        std::fs::create_dir_all(&kernels).expect("a store");
+        std::fs::create_dir(folder.path().join("sweep")).expect("a folder");
+        for name in ["kernels", "apt"] {
+            std::os::unix::fs::symlink(cache().join(name), folder.path().join("sweep").join(name)).expect("a link");
+        }
+        Self(folder)
+    }
+
+    /// What `XDG_CACHE_HOME` is to be.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Runs the program with this cache.
+    pub fn run(&self, workshop: &Workshop, arguments: &[&str]) -> Ran {
+        let mut command = workshop.command(arguments);
+        Ran::from(command.env("XDG_CACHE_HOME", self.path()).output().expect("the program starts"))
+    }
+
+    /// The folders of the frozen machines in it.
+    pub fn machines(&self) -> Vec<PathBuf> {
+        let machines = std::fs::read_dir(self.path().join("sweep/machines")).expect("machines");
+        machines.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_dir()).collect()
+    }
+}
+
 /// Whether the tests run as root. Says which test is left out where they do not.
 pub fn root_or_skip(test: &str) -> bool {
     let root = std::fs::read_to_string("/proc/self/status")
