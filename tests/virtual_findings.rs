@@ -158,20 +158,25 @@ fn a_transfer_that_stands_still_is_an_outcome_with_its_cause() {
         r#"
 [workload]
 kind = "stream"
-bytes = "256KiB"
+bytes = "1MiB"
 direction = "upload"
 [link]
 delay = "150ms"
 gso_max_segs = 1
 [axes]
-"link.client.loss" = ["0%", "20%"]
+"link.client.loss" = ["0%", "25%", "30%", "35%"]
 "#,
     );
-    // More loss would now and then take all four first segments of the handshake, which come within these twelve seconds.
-    let stalled = &cells.at("20%").record;
-    assert_eq!((&stalled["outcome"], &stalled["goodput_bps"]), (&"timed-out".into(), &Value::Null));
-    assert!(cells.number("20%", "/delivered_bytes") < 256 << 10);
-    cells.says("20%", "tcp-retransmission-timeout");
+    // Which segments are lost is chance that another build of the program throws anew: the first of a handshake may all be, or never one that
+    // was sent again, without which no timer runs out. So several are tried.
+    let lossy = ["25%", "30%", "35%"];
+    for loss in lossy {
+        let stalled = &cells.at(loss).record;
+        assert_eq!((&stalled["outcome"], &stalled["goodput_bps"]), (&"timed-out".into(), &Value::Null));
+        assert!(stalled["delivered_bytes"].as_u64() < Some(1 << 20), "{}", stalled["delivered_bytes"]);
+    }
+    let said = |loss: &&str| cells.at(loss).findings.contains_key("tcp-retransmission-timeout");
+    assert!(lossy.iter().any(said), "{:?}", lossy.map(|loss| &cells.at(loss).findings));
     assert_eq!(cells.at("0%").record["outcome"], "measured");
     cells.silent("0%", "tcp-retransmission-timeout");
     cells.silent("0%", "retransmissions");
