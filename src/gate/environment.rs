@@ -31,7 +31,7 @@ choice! {
         Cells = "cells",
         /// Settings that all cells share.
         Settings = "settings",
-        /// The program itself.
+        /// The program itself, or one that the sweep runs.
         Program = "program",
         /// QEMU's version.
         Qemu = "qemu",
@@ -74,6 +74,10 @@ pub struct Environment {
     pub qemu: Option<String>,
     /// What decides the order of the cells, and the start of repeats in virtual time.
     pub seed: Option<u64>,
+    /// The first digits of the digest of each program and file that the sweep names, by that name; none where it names none, and in the
+    /// files of earlier versions, which pass over it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub programs: BTreeMap<String, String>,
     /// The host.
     pub host: HostFacts,
     /// The machines that cells ran on.
@@ -120,11 +124,12 @@ impl Environment {
     /// Where the figures of a run come from.
     pub fn of(manifest: &Manifest) -> Self {
         let host = &manifest.host;
-        let digest = manifest.program.executable_sha256.as_deref();
+        let digits = |digest: &String| digest.chars().take(DIGEST).collect::<String>();
         Self {
             program: format!("{} {}", manifest.program.name, manifest.program.version),
             revision: manifest.program.revision.clone(),
-            executable_sha256: digest.map(|digits| digits.chars().take(DIGEST).collect()),
+            executable_sha256: manifest.program.executable_sha256.as_ref().map(digits),
+            programs: manifest.programs.iter().map(|(name, digest)| (name.clone(), digits(digest))).collect(),
             qemu: manifest.tools.get("qemu").cloned(),
             seed: manifest.sweep.resolved.pointer("/run/seed").and_then(serde_json::Value::as_u64),
             host: HostFacts {
@@ -225,6 +230,7 @@ pub(super) fn differences(
         format!("{}{build}", environment.program)
     };
     found.add(Aspect::Program, false, "program", &program(old), &program(new));
+    found.programs(old, new);
     let qemu = |environment: &Environment| environment.qemu.clone().unwrap_or_else(|| "not used".to_owned());
     found.add(Aspect::Qemu, false, "QEMU", &qemu(old), &qemu(new));
     found.sysctls(old, new, &pairs);
@@ -265,6 +271,18 @@ impl Found<'_> {
         for ((was, is), count) in changes {
             let what = if count == pairs.len() { aspect.to_string() } else { format!("{aspect} of {count} cells") };
             self.add(aspect, true, &what, &was, &is);
+        }
+    }
+
+    /// Programs that a sweep runs. A side that does not say what they were is of an earlier version.
+    fn programs(&mut self, old: &Environment, new: &Environment) {
+        if old.programs.is_empty() || new.programs.is_empty() {
+            return;
+        }
+        let text =
+            |side: &Environment, name: &str| side.programs.get(name).map_or("not named", String::as_str).to_owned();
+        for name in old.programs.keys().chain(new.programs.keys()).collect::<BTreeSet<_>>() {
+            self.add(Aspect::Program, false, &format!("program `{name}`"), &text(old, name), &text(new, name));
         }
     }
 
@@ -348,6 +366,20 @@ mod tests {
             assert_eq!(found.iter().filter(|difference| difference.refused).count(), refused, "{found:?}");
             assert!(found.iter().any(|difference| difference.aspect == Aspect::Program && !difference.refused));
         }
+    }
+
+    #[test]
+    fn another_program_of_the_sweep_is_told_and_is_a_cause() {
+        let mut before = of_completions(Clock::Real, &[vec![1]]);
+        let mut after = before.clone();
+        after.environment.programs = [("./client".to_owned(), "2".to_owned())].into();
+        assert_eq!(between(&before, &after, &[]), [], "an earlier version does not say");
+        before.environment.programs =
+            [("./client".to_owned(), "1".to_owned()), ("sh".to_owned(), "3".to_owned())].into();
+        let found = between(&before, &after, &[]);
+        let texts: Vec<&str> = found.iter().map(|difference| difference.text.as_str()).collect();
+        assert_eq!(texts, ["program `./client`: was 1, is 2", "program `sh`: was 3, is not named"]);
+        assert!(found.iter().all(|difference| !difference.refused) && crate::gate::judge::has_a_cause(&found));
     }
 
     #[test]

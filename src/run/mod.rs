@@ -10,6 +10,7 @@ mod session;
 
 pub use placement::{Choice, Place, Placement, place};
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -17,6 +18,7 @@ use std::time::Instant;
 use jiff::Timestamp;
 
 use crate::backend::Machine;
+use crate::backend::guest::initramfs::identities;
 use crate::backend::guest::kernel::KernelStore;
 use crate::plan::{Cell, Plan, Run};
 use crate::record::{Loaded, Manifest, More, Record, RunDir, StoreError, SweepSource, Writer};
@@ -231,10 +233,16 @@ pub fn execute(
     })
 }
 
+/// What the programs of a plan's cells are on this machine now: a digest of each, by its name in the sweep.
+pub fn programs(plan: &Plan) -> BTreeMap<String, String> {
+    identities(plan.cells.iter().filter_map(|cell| cell.settings.exec.as_deref()))
+}
+
 /// Makes or opens the folder.
 fn open(request: &Request<'_>) -> Result<(Writer, Manifest, Loaded), RunError> {
     let new = || Manifest {
         cells: Some(request.plan.cells.len() as u64),
+        programs: programs(request.plan),
         ..Manifest::new(request.command.clone(), request.source.clone())
     };
     match &request.destination {
