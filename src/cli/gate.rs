@@ -50,7 +50,8 @@ pub(super) struct GateArgs {
     #[arg(long = "match", value_name = "HOW", default_value = "id", value_parser = matching)]
     matching: Matching,
     /// Run nothing again: neither a cell that looks worse, to believe it, nor the run on a machine that did not hold still. In virtual
-    /// time cells would give the same figures and are never run again.
+    /// time cells would give the same figures and are never run again. Cells that run programs are run again only where the sweep's file and
+    /// its programs are as they were.
     #[arg(long)]
     no_confirm: bool,
     /// Begin no further round of running cells again after so long; what is not told by then is not confirmed.

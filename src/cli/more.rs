@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use jiff::Timestamp;
 
 use crate::backend::guest::Qemu;
+use crate::plan::Plan;
 use crate::record::{Host, Manifest, More, MoreRepeats, Program, RunDir, SweepSource, sysctls};
 use crate::settings::{Clock, Precision};
 use crate::spec::{MAX_REPEATS, Sweep};
@@ -14,13 +15,14 @@ use crate::stats::{CellSummary, by_cell, deciding, reached, summarise};
 
 use super::exit::Exit;
 use super::show::on_axis;
+use super::stored::{Changed, changed_programs, stored_sweep};
 use super::{Assignment, SweepArgs, complain};
 
 /// What may differ between a run and the repeats that are added to it or that finish it, where that is allowed. Another kernel is not among them: a cell
 /// has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Differing {
-    /// Another build of this program.
+    /// Another build of this program, or of one that the sweep runs.
     Program,
     /// Another computer.
     Host,
@@ -62,15 +64,14 @@ pub(super) fn more(path: &Path, asked: &SweepArgs, allow: &[Differing]) -> Resul
             "--set makes other cells, which do not belong into this run: run the sweep anew with it".to_owned(),
         ));
     }
-    let sweep: Sweep = serde_json::from_value(manifest.sweep.resolved.clone()).map_err(|error| {
-        refuse(format!("the sweep stored in `{}` is none that this version can run ({error})", path.display()))
-    })?;
+    let stored = stored_sweep(&dir, &manifest);
+    let sweep = stored.map_err(|why| refuse(format!("`{}` cannot have more repeats: {why}", path.display())))?;
     let cells = summarise(&loaded.records);
     // What was asked wrongly comes first: no `--allow` mends that.
     let wanted = Wanted::of(asked, &manifest, &sweep).map_err(refuse)?;
     let selected = cells.iter().map(|cell| is_chosen(cell, &asked.filter)).collect::<Result<Vec<bool>, String>>();
     let selected = selected.map_err(refuse)?;
-    let allowed = mixed(path, &manifest, &cells, allow)?;
+    let allowed = mixed(path, &manifest, &cells, &Plan::new(&sweep), allow)?;
     let mut chosen = BTreeMap::new();
     let mut without = 0;
     for ((cell, repeats), selected) in cells.iter().zip(by_cell(&cells, &loaded.records)).zip(selected) {
@@ -116,19 +117,25 @@ pub(super) fn more(path: &Path, asked: &SweepArgs, allow: &[Differing]) -> Resul
 }
 
 /// What differs between a run that is taken up again and this place; where nothing was measured yet, nothing does.
-pub(super) fn mixed_by_resume(path: &Path, allow: &[Differing]) -> Result<Vec<String>, Exit> {
+pub(super) fn mixed_by_resume(path: &Path, plan: &Plan, allow: &[Differing]) -> Result<Vec<String>, Exit> {
     let dir = RunDir::open(path).map_err(|error| complain(&error))?;
     let manifest = dir.manifest().map_err(|error| complain(&error))?;
     let loaded = dir.read().map_err(|error| complain(&error))?;
     if loaded.records.is_empty() {
         return Ok(Vec::new());
     }
-    mixed(path, &manifest, &summarise(&loaded.records), allow)
+    mixed(path, &manifest, &summarise(&loaded.records), plan, allow)
 }
 
 /// What differs between a run and this place, and is allowed; an error names what is not.
-fn mixed(path: &Path, manifest: &Manifest, cells: &[CellSummary], allow: &[Differing]) -> Result<Vec<String>, Exit> {
-    let differences = differences(manifest, cells);
+fn mixed(
+    path: &Path,
+    manifest: &Manifest,
+    cells: &[CellSummary],
+    plan: &Plan,
+    allow: &[Differing],
+) -> Result<Vec<String>, Exit> {
+    let differences = differences(manifest, cells, plan);
     let refused: Vec<String> = differences
         .iter()
         .filter(|difference| difference.aspect.is_none_or(|aspect| !allow.contains(&aspect)))
@@ -218,7 +225,7 @@ impl Difference {
 }
 
 /// What is not as it was, as far as it bears on figures: of virtual time the host does not.
-fn differences(manifest: &Manifest, cells: &[CellSummary]) -> Vec<Difference> {
+fn differences(manifest: &Manifest, cells: &[CellSummary], plan: &Plan) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut add = |aspect: Option<Differing>, what: &str, was: Option<String>, is: Option<String>| {
         if was != is {
@@ -229,6 +236,9 @@ fn differences(manifest: &Manifest, cells: &[CellSummary]) -> Vec<Difference> {
     let (program, this) = (&manifest.program, Program::this());
     let digits = |digest: &Option<String>| digest.as_ref().map(|digest| digest.chars().take(16).collect::<String>());
     add(Some(Differing::Program), "program", digits(&program.executable_sha256), digits(&this.executable_sha256));
+    for Changed { name, was, is } in changed_programs(manifest, plan) {
+        add(Some(Differing::Program), &format!("`{name}` or what it needs"), digits(&was), digits(&is));
+    }
     if cells.iter().any(|cell| cell.clock == Clock::Real) {
         let (was, is) = (&manifest.host, Host::gather());
         add(Some(Differing::Host), "host's name", was.hostname.clone(), is.hostname);

@@ -20,13 +20,15 @@ use crate::stats::summarise_run;
 use super::exit::Exit;
 use super::more::{Differing, mixed_by_resume, more};
 use super::progress::Reporter;
+use super::stored::stored_sweep;
 use super::{SweepArgs, become_native, check, complain, plot, print, print_json, program, store, width};
 
 /// Arguments of `sweep run`.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(super) struct RunArgs {
-    /// The sweep file. With --resume it may be left out: the run has its sweep stored.
+    /// The sweep file. With --resume it may be left out: the run has its sweep stored. One that runs programs is taken from there only where
+    /// its file is as it was.
     #[arg(required_unless_present_any = ["resume", "more"])]
     file: Option<PathBuf>,
     #[command(flatten)]
@@ -104,7 +106,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
     let destination = match (&arguments.resume, &arguments.out, arguments.more.as_ref().zip(added)) {
         (_, _, Some((run, more))) => Destination::More(run.clone(), more),
         (Some(run), _, None) => {
-            Destination::Resume { run: run.clone(), allowed: mixed_by_resume(run, &arguments.allow)? }
+            Destination::Resume { run: run.clone(), allowed: mixed_by_resume(run, &plan, &arguments.allow)? }
         }
         (None, Some(out), None) => Destination::Out(out.clone()),
         (None, None, None) => Destination::Results(arguments.results.clone()),
@@ -139,22 +141,12 @@ fn sweep(arguments: &RunArgs) -> Result<(Sweep, SweepSource), Exit> {
     let run = arguments.resume.as_deref().unwrap_or_else(|| Path::new("results/latest"));
     let dir = RunDir::open(run).map_err(|error| complain(&error))?;
     let manifest = dir.manifest().map_err(|error| complain(&error))?;
-    let stored: Result<Sweep, _> = serde_json::from_value(manifest.sweep.resolved.clone());
-    match stored {
-        // What a folder of results says is run only where its file is named: somebody else may have made the folder.
-        Ok(sweep) if sweep.exec.is_some() => {
-            let file = manifest.sweep.path.as_deref().unwrap_or("FILE");
-            eprintln!(
-                "error: the sweep of `{0}` runs programs of its own, which only a sweep file that is named does: sweep run {file} --resume={0}",
-                run.display()
-            );
-            Err(Exit::Wrong)
-        }
+    match stored_sweep(&dir, &manifest) {
         Ok(sweep) => Ok((sweep, manifest.sweep)),
-        Err(error) => {
+        Err(why) => {
+            let (file, run) = (manifest.sweep.path.as_deref().unwrap_or("FILE"), run.display());
             eprintln!(
-                "error: the sweep stored in `{}` is none that this version can run ({error}): name its file",
-                run.display()
+                "error: `{run}` cannot be finished as it is stored: {why}; or name its file: sweep run {file} --resume={run}"
             );
             Err(Exit::Wrong)
         }
