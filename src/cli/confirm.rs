@@ -9,6 +9,7 @@ use crate::record::{Host, Manifest, Program, RunDir};
 use crate::run::{Choice, Destination, Request, execute};
 
 use super::exit::Exit;
+use super::more::at_once;
 use super::progress::Reporter;
 use super::run::watch_signals;
 use super::stored::{changed_programs, stored_sweep};
@@ -56,7 +57,7 @@ pub(super) fn confirm(
         )));
     }
     let fake = manifest.machines.iter().any(|machine| machine.machine == "fake");
-    let parallel = Parallel { virtual_time: 1, real_time: 1 };
+    let parallel = Parallel { virtual_time: 1, real_time: at_once(manifest).unwrap_or(1) };
     let mut source = manifest.sweep.clone();
     source.resolved = serde_json::to_value(&sweep).map_err(|error| complain(&error))?;
     let request = Request {

@@ -42,7 +42,7 @@ pub(super) struct GateArgs {
     /// How often a gate in real time may find a change where nothing changed, over all its cells together.
     #[arg(long, value_name = "P", default_value_t = DEFAULT_ALPHA, value_parser = probability)]
     alpha: f64,
-    /// Judge although these differ: kernel, clock, host, machine, seed, or cells that one side lacks.
+    /// Judge although these differ: kernel, clock, host, machine, seed, jobs (cells at once, -j), or cells that one side lacks.
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     allow: Vec<Aspect>,
     /// How cells are matched: by id, where everything that decides them is the same; or by axes, where settings that all cells share

@@ -29,6 +29,8 @@ choice! {
         Seed = "seed",
         /// Cells that only one side has.
         Cells = "cells",
+        /// Cells at once, in real time.
+        Jobs = "jobs",
         /// Settings that all cells share.
         Settings = "settings",
         /// The program itself, or one that the sweep runs.
@@ -47,7 +49,8 @@ pub struct ParseAspectError(String);
 
 impl Aspect {
     /// Those that a gate refuses unless they are allowed. The others are told beside the figures.
-    pub const REFUSED: [Self; 6] = [Self::Kernel, Self::Clock, Self::Host, Self::Machine, Self::Seed, Self::Cells];
+    pub const REFUSED: [Self; 7] =
+        [Self::Kernel, Self::Clock, Self::Host, Self::Machine, Self::Seed, Self::Cells, Self::Jobs];
 }
 
 impl FromStr for Aspect {
@@ -74,6 +77,9 @@ pub struct Environment {
     pub qemu: Option<String>,
     /// What decides the order of the cells, and the start of repeats in virtual time.
     pub seed: Option<u64>,
+    /// Cells at once in real time; `None` where all time is virtual, and in the files of earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<u64>,
     /// The first digits of the digest of each program and file that the sweep names, by that name; none where it names none, and in the
     /// files of earlier versions, which pass over it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -129,6 +135,7 @@ impl Environment {
             program: format!("{} {}", manifest.program.name, manifest.program.version),
             revision: manifest.program.revision.clone(),
             executable_sha256: manifest.program.executable_sha256.as_ref().map(digits),
+            at_once: manifest.at_once.filter(|_| manifest.machines.iter().any(|machine| machine.clock == Clock::Real)),
             programs: manifest.programs.iter().map(|(name, digest)| (name.clone(), digits(digest))).collect(),
             qemu: manifest.tools.get("qemu").cloned(),
             seed: manifest.sweep.resolved.pointer("/run/seed").and_then(serde_json::Value::as_u64),
@@ -216,6 +223,9 @@ pub(super) fn differences(
         .zip(facts(&new.host))
     {
         found.add(Aspect::Host, real, &format!("host's {name}"), &was, &is);
+    }
+    if let (Some(was), Some(is)) = (old.at_once, new.at_once) {
+        found.add(Aspect::Jobs, real, "cells at once (-j)", &was.to_string(), &is.to_string());
     }
     let text = |value: Option<&serde_json::Value>| value.map_or_else(|| "not set".to_owned(), ToString::to_string);
     for path in before.fixed.keys().chain(after.fixed.keys()).collect::<BTreeSet<_>>() {
@@ -353,6 +363,18 @@ mod tests {
             );
             assert!(between(&before, &after, &[Aspect::Host]).iter().all(|difference| !difference.refused));
         }
+    }
+
+    #[test]
+    fn cells_at_once_are_refused_in_real_time_unless_one_side_does_not_say() {
+        let mut before = of_completions(Clock::Real, &[vec![1]]);
+        let mut after = before.clone();
+        before.environment.at_once = Some(1);
+        assert_eq!(between(&before, &after, &[]), []);
+        after.environment.at_once = Some(4);
+        let found = between(&before, &after, &[]);
+        assert!(found[0].refused && found[0].text == "cells at once (-j): was 1, is 4", "{found:?}");
+        assert!(!between(&before, &after, &[Aspect::Jobs])[0].refused);
     }
 
     #[test]

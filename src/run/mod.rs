@@ -242,6 +242,7 @@ pub fn programs(plan: &Plan) -> BTreeMap<String, String> {
 fn open(request: &Request<'_>) -> Result<(Writer, Manifest, Loaded), RunError> {
     let new = || Manifest {
         cells: Some(request.plan.cells.len() as u64),
+        at_once: Some(request.choice.parallel.real_time as u64),
         programs: programs(request.plan),
         ..Manifest::new(request.command.clone(), request.source.clone())
     };
@@ -256,7 +257,7 @@ fn open(request: &Request<'_>) -> Result<(Writer, Manifest, Loaded), RunError> {
         }
         Destination::Resume { run: path, .. } | Destination::More(path, _) => {
             let dir = RunDir::open(path)?;
-            let manifest = dir.manifest()?;
+            let mut manifest = dir.manifest()?;
             let changes = match serde_json::from_value::<Sweep>(manifest.sweep.resolved.clone()) {
                 Ok(stored) => stored.differences(request.sweep),
                 Err(_) => manifest.sweep.changes(&request.source.resolved),
@@ -265,6 +266,11 @@ fn open(request: &Request<'_>) -> Result<(Writer, Manifest, Loaded), RunError> {
                 return Err(RunError::SweepChanged { path: path.clone(), changes });
             }
             let (writer, loaded) = dir.resume()?;
+            if loaded.records.iter().all(|record| record.warmup) {
+                // Nothing was measured where it was begun.
+                let Manifest { program, host, sysctls, at_once, programs, .. } = new();
+                manifest = Manifest { program, host, sysctls, at_once, programs, ..manifest };
+            }
             Ok((writer, manifest, loaded))
         }
     }
