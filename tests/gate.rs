@@ -295,6 +295,7 @@ fn ci_gets_a_summary_annotations_junit_and_json() {
     let ran = Ran::from(command.output().expect("it starts")).expect(1);
     let json: Value = serde_json::from_str(&ran.out).expect("nothing but JSON");
     assert_eq!((&json["overall"], &json["metric"]), (&json!("regression"), &json!("completion")));
+    assert_eq!((&json["unit"], &json["better"], &json["floor"]), (&json!("ns"), &json!("lower"), &json!(10_000)));
     let regressed: Vec<&Value> =
         json["cells"].as_array().expect("cells").iter().filter(|cell| cell["verdict"] == "regressed").collect();
     assert_eq!(regressed.len(), 1);
@@ -412,7 +413,8 @@ fn what_a_program_printed_is_gated_compared_and_drawn() {
     let is_on = |axes: &Value| axes.to_string().contains("other");
     print_levels(&workshop, "less", |axes, wobble| (0.5 + wobble) * if is_on(axes) { 0.8 } else { 1.0 });
     gate(&workshop, "less", &[]).expect(0);
-    let ran = gate(&workshop, "less", &["--metric", "level"]).expect(1);
+    // To run it again would make other figures up.
+    let ran = gate(&workshop, "less", &["--metric", "level", "--no-confirm"]).expect(1);
     assert!(
         ran.out.contains("metric  level") && ran.out.contains("0.503500 dB") && ran.out.contains("0.402800 dB"),
         "{}",
@@ -420,9 +422,36 @@ fn what_a_program_printed_is_gated_compared_and_drawn() {
     );
     assert!(ran.out.contains("1 regressed") && !ran.out.contains("in real time"), "no floor: {}", ran.out);
     gate(&workshop, "less", &["--metric", "level", "--floor", "0.2 dB"]).expect(0);
-    let json: Value =
-        serde_json::from_str(&gate(&workshop, "less", &["--metric", "level", "--json"]).expect(1).out).expect("JSON");
+    // Each output says what the figures are in, and what a change of them means.
+    let summary = workshop.path().join("summary.md");
+    let arguments = [
+        "gate",
+        "less",
+        "--baseline",
+        "baseline.json",
+        "--metric",
+        "level",
+        "--json",
+        "--junit",
+        "gate.xml",
+        "--no-confirm",
+    ];
+    let mut command = workshop.command(&arguments);
+    command.env("GITHUB_STEP_SUMMARY", &summary).env("GITHUB_ACTIONS", "true");
+    let ran = Ran::from(command.output().expect("it starts")).expect(1);
+    let json: Value = serde_json::from_str(&ran.out).expect("JSON");
     assert_eq!((&json["metric"], &json["floor"]), (&json!("level"), &json!(0)));
+    assert_eq!((&json["unit"], &json["better"]), (&json!("dB"), &json!("higher")));
+    let read = |name: &str| std::fs::read_to_string(workshop.path().join(name)).expect("a file");
+    for text in [ran.err, read("gate.xml"), read("summary.md")] {
+        assert!(text.contains("0.503500 dB") && text.contains("0.402800 dB"), "{text}");
+    }
+    let ran = workshop.run(&["compare", "base", "less", "--metric", "level", "--json"]).expect(0);
+    let json: Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!((&json["unit"], &json["better"]), (&json!("dB"), &json!("higher")));
+    let json: Value =
+        serde_json::from_str(&workshop.run(&["compare", "base", "less", "--json"]).expect(0).out).expect("JSON");
+    assert_eq!((&json["unit"], &json["better"]), (&json!("ns"), &json!("lower")));
 
     let ran = workshop.run(&["compare", "base", "less", "--metric", "level"]).expect(0);
     assert!(ran.out.contains("1 worse, 0 better, 1 with no difference"), "{}", ran.out);

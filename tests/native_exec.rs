@@ -372,14 +372,130 @@ fn an_ordinary_user_runs_programs_too() {
     are_gone("sleep 91.9");
 }
 
+/// Changes the manifest of a run.
+fn edit_manifest(run: &Path, change: impl Fn(&mut Value)) {
+    let file = run.join("manifest.json");
+    let mut manifest: Value = serde_json::from_slice(&std::fs::read(&file).expect("read")).expect("a manifest");
+    change(&mut manifest);
+    std::fs::write(file, manifest.to_string()).expect("written");
+}
+
 #[test]
-fn only_a_file_that_is_named_runs_programs() {
+fn a_run_is_taken_up_again_without_its_file_being_named_while_that_is_as_it_was() {
     let workshop = sweep(GOOD, "true", "");
     only(&workshop, 0);
+    let run = workshop.path().join("results/latest");
+    let manifest: Value =
+        serde_json::from_slice(&std::fs::read(run.join("manifest.json")).expect("read")).expect("a manifest");
+    assert!(manifest["programs"]["sh"].as_str().is_some_and(|digest| digest.len() == 64), "{manifest}");
+    let more = ["run", "--more", "results/latest", "--repeat", "2", "--quiet", "--no-plot"];
+    workshop.run(&more).expect(0);
+    assert_eq!(workshop.records("latest").len(), 3);
+    edit_manifest(&run, |manifest| manifest["finished"] = Value::Null);
+    workshop.run(&["run", "--resume", "--quiet", "--no-plot"]).expect(0);
+
+    let file = workshop.path().join("sweep.toml");
+    let text = std::fs::read_to_string(&file).expect("read");
+    std::fs::write(&file, format!("# a comment\n{text}")).expect("written");
+    let refused = workshop.run(&more).expect(2).err;
+    assert!(refused.contains("`results/latest` cannot have more repeats: its sweep runs programs"), "{refused}");
+    let changed = format!("`{}`, has changed since the run: put it back as it was", file.display());
+    assert!(refused.contains(&changed), "{refused}");
     let refused = workshop.run(&["run", "--resume", "--quiet"]).expect(2).err;
     assert!(
-        refused.contains("which only a sweep file that is named does: sweep run sweep.toml --resume="),
+        refused.contains(&changed) && refused.contains("sweep run sweep.toml --resume=results/latest"),
         "{refused}"
     );
     workshop.run(&["run", "sweep.toml", "--resume", "--quiet", "--no-plot"]).expect(0);
+    std::fs::remove_file(&file).expect("removed");
+    let refused = workshop.run(&more).expect(2).err;
+    assert!(refused.contains(&format!("`{}`, is gone (No such file", file.display())), "{refused}");
+}
+
+#[test]
+fn another_program_by_the_same_name_does_not_belong_into_a_run() {
+    use std::os::unix::fs::PermissionsExt;
+    let workshop = Workshop::new(
+        &text(GOOD, "true", "ready = { line = \"ready\" }", "").replace("[\"sh\", \"-c\", 'true']", "[\"./client\"]"),
+    );
+    let client = workshop.path().join("client");
+    std::fs::write(&client, "#!/bin/sh\n").expect("written");
+    std::fs::set_permissions(&client, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    only(&workshop, 0);
+    let more = ["run", "--more", "results/latest", "--repeat", "1", "--quiet", "--no-plot"];
+    let resume = ["run", "sweep.toml", "--resume", "--quiet", "--no-plot"];
+    workshop.run(&more).expect(0);
+    std::fs::write(&client, "#!/bin/sh\nsleep 0.1\n").expect("written");
+    for again in [&more[..], &resume] {
+        let refused = workshop.run(again).expect(2).err;
+        assert!(
+            refused.contains("`./client` or what it needs: was ") && refused.contains("(--allow program)"),
+            "{refused}"
+        );
+        assert!(!refused.contains("`sh`"), "{refused}");
+    }
+    workshop.run(&[&more[..], &["--allow", "program"]].concat()).expect(0);
+    assert_eq!(workshop.records("latest").len(), 3);
+}
+
+/// What somebody writes into a manifest.
+type Forge<'a> = &'a dyn Fn(&mut Value);
+
+#[test]
+fn a_run_that_somebody_else_made_runs_nothing() {
+    let workshop = sweep(GOOD, "true", "");
+    only(&workshop, 0);
+    let run = workshop.path().join("results/latest");
+    let (trap, original) = (workshop.path().join("trap"), std::fs::read(run.join("manifest.json")).expect("read"));
+    let evil = text(GOOD, &format!("touch {}", trap.display()), "ready = { line = \"^ready$\" }", "");
+    std::fs::write(run.join("evil.toml"), &evil).expect("written");
+    let real = std::fs::canonicalize(&run).expect("a folder");
+    let attempts: [(&str, Forge<'_>); 3] = [
+        ("not those of the file (workload.client)", &|manifest| {
+            manifest["sweep"]["resolved"]["exec"]["client"]["command"] = json!(["touch", trap]);
+        }),
+        ("has changed since the run", &|manifest| {
+            manifest["sweep"]["source"] = json!(evil);
+            manifest["sweep"]["resolved"]["exec"]["client"]["command"] = json!(["touch", trap]);
+        }),
+        ("lies in the run's own folder", &|manifest| {
+            manifest["sweep"]["source"] = json!(evil);
+            manifest["sweep"]["path"] = json!("evil.toml");
+            manifest["sweep"]["resolved"]["exec"]["dir"] = json!(real);
+            manifest["sweep"]["resolved"]["exec"]["client"]["command"] = json!(["touch", trap]);
+        }),
+    ];
+    for (why, forge) in attempts {
+        for finished in [true, false] {
+            std::fs::write(run.join("manifest.json"), &original).expect("written");
+            edit_manifest(&run, |manifest| {
+                forge(manifest);
+                if !finished {
+                    manifest["finished"] = Value::Null;
+                }
+            });
+            let again: &[&str] =
+                if finished { &["run", "--more=results/latest", "--repeat", "1"] } else { &["run", "--resume"] };
+            let refused = workshop.run(again).expect(2).err;
+            assert!(refused.contains(why), "{why}: {refused}");
+        }
+    }
+    assert!(!trap.exists());
+}
+
+#[test]
+fn a_file_of_another_users_runs_nothing_unless_that_user_called_sudo() {
+    if !root_or_skip("a_file_of_another_users_runs_nothing_unless_that_user_called_sudo") {
+        return;
+    }
+    let workshop = sweep(GOOD, "true", "");
+    only(&workshop, 0);
+    std::os::unix::fs::chown(workshop.path().join("sweep.toml"), Some(65534), None).expect("given away");
+    let more = |caller: &str| {
+        let mut command = workshop.command(&["run", "--more=results/latest", "--repeat", "1", "--quiet", "--no-plot"]);
+        Ran::from(command.env("SUDO_UID", caller).output().expect("it starts"))
+    };
+    let refused = more("65533").expect(2).err;
+    assert!(refused.contains("sweep.toml`, belongs to another user (65534): run the sweep from a copy"), "{refused}");
+    more("65534").expect(0);
 }

@@ -226,7 +226,7 @@ fn what_would_mix_figures_is_refused_or_allowed_and_noted() {
     );
     assert!(more(&["--allow", "host"]).expect(2).err.contains("--allow program"));
     let ran = more(&["--allow", "everything"]).expect(2);
-    assert!(ran.err.contains("possible values: program, host, qemu, sysctl"), "{}", ran.err);
+    assert!(ran.err.contains("possible values: program, host, qemu, sysctl, jobs"), "{}", ran.err);
     more(&["--allow", "host,program"]).expect(0);
     let allowed = manifest(&workshop)["more"][0]["allowed"].to_string();
     assert!(allowed.contains("was elsewhere") && allowed.contains("program: was"), "{allowed}");
@@ -242,4 +242,57 @@ fn what_would_mix_figures_is_refused_or_allowed_and_noted() {
     assert!(workshop.run(&["run", "sweep.toml", "--more", "run"]).expect(2).err.contains("cannot be used with"));
     let ran = workshop.run(&["run", "--more", "nowhere", "--repeat", "1"]).expect(2);
     assert!(ran.err.contains("nowhere"), "{}", ran.err);
+}
+
+/// Removes all records but the first so many, as if the run had been interrupted there.
+fn interrupt(workshop: &Workshop, kept: usize) {
+    let file = workshop.path().join("run/records.jsonl");
+    let text = std::fs::read_to_string(&file).expect("records");
+    let lines: Vec<&str> = text.split_inclusive('\n').take(kept).collect();
+    std::fs::write(&file, lines.concat()).expect("written");
+    edit_manifest(workshop, |manifest| manifest["finished"] = Value::Null);
+}
+
+#[test]
+fn another_number_of_cells_at_once_does_not_belong_into_a_run_in_real_time() {
+    let workshop = Workshop::new(SWEEP);
+    run(&workshop, &["--quiet", "-j", "4"]).expect(0);
+    assert_eq!(manifest(&workshop)["at_once"], json!(4));
+    let more = |arguments: &[&str]| {
+        workshop.run(&[&["run", "--more", "run", "--repeat", "1", "--no-plot"], arguments].concat())
+    };
+    let resume = |arguments: &[&str]| {
+        interrupt(&workshop, 15);
+        workshop.run(&[&["run", "--resume=run", "--backend", "fake", "--no-plot"], arguments].concat())
+    };
+    let refused = "cells at once (-j): was 4, is 2 (--allow jobs)";
+    let ran = more(&["-j", "2"]).expect(2);
+    assert!(ran.err.contains(refused), "{}", ran.err);
+    // Where it is not said, it is as many as in the run.
+    more(&[]).expect(0);
+    more(&["-j", "4"]).expect(0);
+    assert_eq!(manifest(&workshop)["more"][1]["allowed"], json!([]));
+    more(&["-j", "2", "--allow", "jobs"]).expect(0);
+    assert_eq!(manifest(&workshop)["more"][2]["allowed"], json!(["cells at once (-j): was 4, is 2"]));
+    let ran = resume(&["-j", "2"]).expect(2);
+    assert!(ran.err.contains(refused), "{}", ran.err);
+    resume(&[]).expect(0);
+    resume(&["-j", "2", "--allow", "jobs"]).expect(0);
+    assert_eq!(manifest(&workshop)["allowed"], json!(["cells at once (-j): was 4, is 2"]));
+
+    // A run of an earlier version does not say.
+    edit_manifest(&workshop, |manifest| drop(manifest.as_object_mut().expect("an object").remove("at_once")));
+    more(&["-j", "2"]).expect(0);
+    // In virtual time it changes nothing.
+    edit_manifest(&workshop, |manifest| manifest["at_once"] = json!(4));
+    let file = workshop.path().join("run/records.jsonl");
+    let text = std::fs::read_to_string(&file).expect("records");
+    std::fs::write(&file, text.replace("\"clock\":\"real\"", "\"clock\":\"virtual\"")).expect("written");
+    let ran = more(&["-j", "2"]);
+    assert!(!ran.err.contains("cells at once"), "{}", ran.err);
+    // Where nothing was measured, nothing is mixed, and the run is what it is taken up with.
+    edit_manifest(&workshop, |manifest| manifest["more"] = json!([]));
+    interrupt(&workshop, 0);
+    workshop.run(&["run", "--resume=run", "--backend", "fake", "--no-plot", "--quiet", "-j", "2"]).expect(0);
+    assert_eq!(manifest(&workshop)["at_once"], json!(2));
 }

@@ -7,11 +7,12 @@ use crate::gate::{Baseline, Round, all_metrics};
 use crate::plan::{Plan, Run};
 use crate::record::{Host, Manifest, Program, RunDir};
 use crate::run::{Choice, Destination, Request, execute};
-use crate::spec::Sweep;
 
 use super::exit::Exit;
+use super::more::at_once;
 use super::progress::Reporter;
 use super::run::watch_signals;
+use super::stored::{changed_programs, stored_sweep};
 use super::{complain, program, store};
 
 /// What became of an attempt to run cells again.
@@ -33,14 +34,10 @@ pub(super) fn confirm(
     if let Some(why) = elsewhere(manifest) {
         return Ok(Confirmation::Impossible(why));
     }
-    let stored: Result<Sweep, _> = serde_json::from_value(manifest.sweep.resolved.clone());
-    let Ok(mut sweep) = stored else {
-        return Ok(Confirmation::Impossible("its sweep is none that this version can run".to_owned()));
+    let mut sweep = match stored_sweep(dir, manifest) {
+        Ok(sweep) => sweep,
+        Err(why) => return Ok(Confirmation::Impossible(why.to_string())),
     };
-    if sweep.exec.is_some() {
-        let why = "its sweep runs programs of its own, which only `sweep run FILE` does";
-        return Ok(Confirmation::Impossible(why.to_owned()));
-    }
     // What is run again is chosen by the gate, not by a search.
     sweep.find = None;
     sweep.run.repeat = u32::try_from(round.repeats).unwrap_or(u32::MAX);
@@ -50,8 +47,17 @@ pub(super) fn confirm(
     if plan.cells.len() != round.cells.len() {
         return Ok(Confirmation::Impossible("its sweep does not give these cells in this version".to_owned()));
     }
+    let changed = changed_programs(manifest, &plan);
+    if !changed.is_empty() {
+        let names: Vec<String> = changed.iter().map(|program| format!("`{}`", program.name)).collect();
+        return Ok(Confirmation::Impossible(format!(
+            "{}, which its sweep names, or what that needs, has changed since the run, and to run another program again confirms nothing: run \
+             the sweep anew",
+            names.join(", ")
+        )));
+    }
     let fake = manifest.machines.iter().any(|machine| machine.machine == "fake");
-    let parallel = Parallel { virtual_time: 1, real_time: 1 };
+    let parallel = Parallel { virtual_time: 1, real_time: at_once(manifest).unwrap_or(1) };
     let mut source = manifest.sweep.clone();
     source.resolved = serde_json::to_value(&sweep).map_err(|error| complain(&error))?;
     let request = Request {

@@ -42,7 +42,7 @@ pub(super) struct GateArgs {
     /// How often a gate in real time may find a change where nothing changed, over all its cells together.
     #[arg(long, value_name = "P", default_value_t = DEFAULT_ALPHA, value_parser = probability)]
     alpha: f64,
-    /// Judge although these differ: kernel, clock, host, machine, seed, or cells that one side lacks.
+    /// Judge although these differ: kernel, clock, host, machine, seed, jobs (cells at once, -j), or cells that one side lacks.
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     allow: Vec<Aspect>,
     /// How cells are matched: by id, where everything that decides them is the same; or by axes, where settings that all cells share
@@ -50,7 +50,8 @@ pub(super) struct GateArgs {
     #[arg(long = "match", value_name = "HOW", default_value = "id", value_parser = matching)]
     matching: Matching,
     /// Run nothing again: neither a cell that looks worse, to believe it, nor the run on a machine that did not hold still. In virtual
-    /// time cells would give the same figures and are never run again.
+    /// time cells would give the same figures and are never run again. Cells that run programs are run again only where the sweep's file and
+    /// its programs are as they were.
     #[arg(long)]
     no_confirm: bool,
     /// Begin no further round of running cells again after so long; what is not told by then is not confirmed.

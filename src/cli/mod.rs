@@ -15,6 +15,7 @@ mod progress;
 mod run;
 mod schema;
 mod show;
+mod stored;
 
 use std::error::Error;
 use std::io::IsTerminal;

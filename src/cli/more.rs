@@ -7,20 +7,23 @@ use clap::ValueEnum;
 use jiff::Timestamp;
 
 use crate::backend::guest::Qemu;
+use crate::plan::Plan;
 use crate::record::{Host, Manifest, More, MoreRepeats, Program, RunDir, SweepSource, sysctls};
 use crate::settings::{Clock, Precision};
 use crate::spec::{MAX_REPEATS, Sweep};
 use crate::stats::{CellSummary, by_cell, deciding, reached, summarise};
 
 use super::exit::Exit;
+use super::run::MOST_AT_ONCE;
 use super::show::on_axis;
+use super::stored::{Changed, changed_programs, stored_sweep};
 use super::{Assignment, SweepArgs, complain};
 
 /// What may differ between a run and the repeats that are added to it or that finish it, where that is allowed. Another kernel is not among them: a cell
 /// has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Differing {
-    /// Another build of this program.
+    /// Another build of this program, or of one that the sweep runs.
     Program,
     /// Another computer.
     Host,
@@ -28,6 +31,8 @@ pub(super) enum Differing {
     Qemu,
     /// Other kernel parameters that decide about buffers.
     Sysctl,
+    /// Another number of cells at once (-j), in real time.
+    Jobs,
 }
 
 /// A run that is to have more repeats.
@@ -40,10 +45,29 @@ pub(super) struct ToppedUp {
     pub(super) evidence: bool,
     /// Whether its figures are made up.
     pub(super) fake: bool,
+    /// Cells at once in real time.
+    pub(super) at_once: Option<usize>,
+}
+
+/// How repeats are to be added to a run, or a run to be finished.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms<'a> {
+    /// What may differ.
+    pub(super) allow: &'a [Differing],
+    /// Cells at once, where that was asked for; else as many as in the run.
+    pub(super) jobs: Option<u16>,
+}
+
+/// What a run that is finished was measured with.
+pub(super) struct TakenUp {
+    /// What differs and was allowed, in words.
+    pub(super) allowed: Vec<String>,
+    /// Cells at once in real time.
+    pub(super) at_once: Option<usize>,
 }
 
 /// Finds out what is to be added to a run, and refuses what would mix figures of two kinds.
-pub(super) fn more(path: &Path, asked: &SweepArgs, allow: &[Differing]) -> Result<ToppedUp, Exit> {
+pub(super) fn more(path: &Path, asked: &SweepArgs, terms: Terms<'_>) -> Result<ToppedUp, Exit> {
     let dir = RunDir::open(path).map_err(|error| complain(&error))?;
     let manifest = dir.manifest().map_err(|error| complain(&error))?;
     let loaded = dir.read().map_err(|error| complain(&error))?;
@@ -62,15 +86,14 @@ pub(super) fn more(path: &Path, asked: &SweepArgs, allow: &[Differing]) -> Resul
             "--set makes other cells, which do not belong into this run: run the sweep anew with it".to_owned(),
         ));
     }
-    let sweep: Sweep = serde_json::from_value(manifest.sweep.resolved.clone()).map_err(|error| {
-        refuse(format!("the sweep stored in `{}` is none that this version can run ({error})", path.display()))
-    })?;
+    let stored = stored_sweep(&dir, &manifest);
+    let sweep = stored.map_err(|why| refuse(format!("`{}` cannot have more repeats: {why}", path.display())))?;
     let cells = summarise(&loaded.records);
     // What was asked wrongly comes first: no `--allow` mends that.
     let wanted = Wanted::of(asked, &manifest, &sweep).map_err(refuse)?;
     let selected = cells.iter().map(|cell| is_chosen(cell, &asked.filter)).collect::<Result<Vec<bool>, String>>();
     let selected = selected.map_err(refuse)?;
-    let allowed = mixed(path, &manifest, &cells, allow)?;
+    let allowed = mixed(path, &manifest, &cells, &Plan::new(&sweep), terms)?;
     let mut chosen = BTreeMap::new();
     let mut without = 0;
     for ((cell, repeats), selected) in cells.iter().zip(by_cell(&cells, &loaded.records)).zip(selected) {
@@ -109,6 +132,7 @@ pub(super) fn more(path: &Path, asked: &SweepArgs, allow: &[Differing]) -> Resul
     Ok(ToppedUp {
         evidence: !manifest.command.iter().any(|word| word == "--no-evidence"),
         fake: manifest.machines.iter().any(|machine| machine.machine == "fake"),
+        at_once: at_once(&manifest),
         sweep,
         source: manifest.sweep,
         more,
@@ -116,19 +140,32 @@ pub(super) fn more(path: &Path, asked: &SweepArgs, allow: &[Differing]) -> Resul
 }
 
 /// What differs between a run that is taken up again and this place; where nothing was measured yet, nothing does.
-pub(super) fn mixed_by_resume(path: &Path, allow: &[Differing]) -> Result<Vec<String>, Exit> {
+pub(super) fn taken_up(path: &Path, plan: &Plan, terms: Terms<'_>) -> Result<TakenUp, Exit> {
     let dir = RunDir::open(path).map_err(|error| complain(&error))?;
     let manifest = dir.manifest().map_err(|error| complain(&error))?;
     let loaded = dir.read().map_err(|error| complain(&error))?;
-    if loaded.records.is_empty() {
-        return Ok(Vec::new());
-    }
-    mixed(path, &manifest, &summarise(&loaded.records), allow)
+    let allowed = if loaded.records.iter().all(|record| record.warmup) {
+        Vec::new()
+    } else {
+        mixed(path, &manifest, &summarise(&loaded.records), plan, terms)?
+    };
+    Ok(TakenUp { allowed, at_once: at_once(&manifest) })
+}
+
+/// Cells at once in real time, as in a run; within what `-j` takes.
+pub(super) fn at_once(manifest: &Manifest) -> Option<usize> {
+    manifest.at_once.and_then(|cells| usize::try_from(cells.clamp(1, MOST_AT_ONCE)).ok())
 }
 
 /// What differs between a run and this place, and is allowed; an error names what is not.
-fn mixed(path: &Path, manifest: &Manifest, cells: &[CellSummary], allow: &[Differing]) -> Result<Vec<String>, Exit> {
-    let differences = differences(manifest, cells);
+fn mixed(
+    path: &Path,
+    manifest: &Manifest,
+    cells: &[CellSummary],
+    plan: &Plan,
+    Terms { allow, jobs }: Terms<'_>,
+) -> Result<Vec<String>, Exit> {
+    let differences = differences(manifest, cells, plan, jobs);
     let refused: Vec<String> = differences
         .iter()
         .filter(|difference| difference.aspect.is_none_or(|aspect| !allow.contains(&aspect)))
@@ -218,7 +255,7 @@ impl Difference {
 }
 
 /// What is not as it was, as far as it bears on figures: of virtual time the host does not.
-fn differences(manifest: &Manifest, cells: &[CellSummary]) -> Vec<Difference> {
+fn differences(manifest: &Manifest, cells: &[CellSummary], plan: &Plan, jobs: Option<u16>) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut add = |aspect: Option<Differing>, what: &str, was: Option<String>, is: Option<String>| {
         if was != is {
@@ -229,12 +266,19 @@ fn differences(manifest: &Manifest, cells: &[CellSummary]) -> Vec<Difference> {
     let (program, this) = (&manifest.program, Program::this());
     let digits = |digest: &Option<String>| digest.as_ref().map(|digest| digest.chars().take(16).collect::<String>());
     add(Some(Differing::Program), "program", digits(&program.executable_sha256), digits(&this.executable_sha256));
+    for Changed { name, was, is } in changed_programs(manifest, plan) {
+        add(Some(Differing::Program), &format!("`{name}` or what it needs"), digits(&was), digits(&is));
+    }
     if cells.iter().any(|cell| cell.clock == Clock::Real) {
         let (was, is) = (&manifest.host, Host::gather());
         add(Some(Differing::Host), "host's name", was.hostname.clone(), is.hostname);
         add(Some(Differing::Host), "host's processor", was.cpu_model.clone(), is.cpu_model);
         let cores = |cores: Option<u64>| cores.map(|cores| cores.to_string());
         add(Some(Differing::Host), "host's processors", cores(was.cores), cores(is.cores));
+        // Where it was not said, as many are run as in the run; and an earlier version did not say how many these were.
+        if let (Some(was), Some(is)) = (manifest.at_once, jobs) {
+            add(Some(Differing::Jobs), "cells at once (-j)", Some(was.to_string()), Some(is.to_string()));
+        }
     }
     if cells.iter().any(|cell| cell.machines.iter().any(|machine| machine == "native")) {
         let (was, is) = (&manifest.host, Host::gather());

@@ -18,15 +18,20 @@ use crate::spec::Sweep;
 use crate::stats::summarise_run;
 
 use super::exit::Exit;
-use super::more::{Differing, mixed_by_resume, more};
+use super::more::{Differing, Terms, more, taken_up};
 use super::progress::Reporter;
+use super::stored::stored_sweep;
 use super::{SweepArgs, become_native, check, complain, plot, print, print_json, program, store, width};
+
+/// Most cells at once.
+pub(super) const MOST_AT_ONCE: u64 = 256;
 
 /// Arguments of `sweep run`.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(super) struct RunArgs {
-    /// The sweep file. With --resume it may be left out: the run has its sweep stored.
+    /// The sweep file. With --resume it may be left out: the run has its sweep stored. One that runs programs is taken from there only where
+    /// its file is as it was.
     #[arg(required_unless_present_any = ["resume", "more"])]
     file: Option<PathBuf>,
     #[command(flatten)]
@@ -51,8 +56,9 @@ pub(super) struct RunArgs {
     #[arg(long)]
     dry_run: bool,
     /// Cells at once. In virtual time this does not change a figure, and the default is the number of processors. In real time
-    /// neighbours change each other's figures, and the default is one.
-    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    /// neighbours change each other's figures, and the default is one; with --more and --resume it is as many as the run had, and other
+    /// ones are refused.
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::try_from(MOST_AT_ONCE).unwrap_or(i64::MAX)))]
     jobs: Option<u16>,
     /// Run cells in virtual time anew even if their results are known from an earlier run.
     #[arg(long)]
@@ -80,7 +86,9 @@ pub(super) struct RunArgs {
 pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
     // Before any thread starts: an ordinary user needs a user namespace for native cells.
     let native_refused = if arguments.backend.is_some() { None } else { become_native() };
-    let topped_up = arguments.more.as_ref().map(|run| more(run, &arguments.sweep, &arguments.allow)).transpose()?;
+    let terms = Terms { allow: &arguments.allow, jobs: arguments.jobs };
+    let topped_up = arguments.more.as_ref().map(|run| more(run, &arguments.sweep, terms)).transpose()?;
+    let of_topped_up = topped_up.as_ref().and_then(|run| run.at_once);
     let fake = arguments.backend.is_some() || topped_up.as_ref().is_some_and(|run| run.fake);
     let evidence = topped_up.as_ref().map_or(!arguments.no_evidence, |run| run.evidence);
     let (sweep, source, added) = match topped_up {
@@ -92,23 +100,26 @@ pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
         return Ok(Exit::Done);
     }
     let plan = Plan::new(&sweep);
+    let again = arguments.resume.as_ref().filter(|_| !arguments.dry_run);
+    let taken_up = again.map(|run| taken_up(run, &plan, terms)).transpose()?;
+    let stored = taken_up.as_ref().map_or(of_topped_up, |run| run.at_once);
     let asked = arguments.jobs.map(usize::from);
     let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let parallel = Parallel { virtual_time: asked.unwrap_or_else(processors), real_time: asked.unwrap_or(1) };
+    let parallel =
+        Parallel { virtual_time: asked.unwrap_or_else(processors), real_time: asked.or(stored).unwrap_or(1) };
     let choice = Choice { program: program()?, parallel, native_refused, fake };
     if arguments.dry_run {
         let places = place(&plan.cells, &choice);
         print(&format!("{}\n{}", Description::new(&sweep, &plan), check::describe(&places)));
         return Ok(Exit::Done);
     }
-    let destination = match (&arguments.resume, &arguments.out, arguments.more.as_ref().zip(added)) {
-        (_, _, Some((run, more))) => Destination::More(run.clone(), more),
-        (Some(run), _, None) => {
-            Destination::Resume { run: run.clone(), allowed: mixed_by_resume(run, &arguments.allow)? }
-        }
-        (None, Some(out), None) => Destination::Out(out.clone()),
-        (None, None, None) => Destination::Results(arguments.results.clone()),
-    };
+    let destination =
+        match (arguments.resume.as_ref().zip(taken_up), &arguments.out, arguments.more.as_ref().zip(added)) {
+            (_, _, Some((run, more))) => Destination::More(run.clone(), more),
+            (Some((run, taken_up)), _, None) => Destination::Resume { run: run.clone(), allowed: taken_up.allowed },
+            (None, Some(out), None) => Destination::Out(out.clone()),
+            (None, None, None) => Destination::Results(arguments.results.clone()),
+        };
     let request = Request {
         sweep: &sweep,
         plan: &plan,
@@ -139,22 +150,12 @@ fn sweep(arguments: &RunArgs) -> Result<(Sweep, SweepSource), Exit> {
     let run = arguments.resume.as_deref().unwrap_or_else(|| Path::new("results/latest"));
     let dir = RunDir::open(run).map_err(|error| complain(&error))?;
     let manifest = dir.manifest().map_err(|error| complain(&error))?;
-    let stored: Result<Sweep, _> = serde_json::from_value(manifest.sweep.resolved.clone());
-    match stored {
-        // What a folder of results says is run only where its file is named: somebody else may have made the folder.
-        Ok(sweep) if sweep.exec.is_some() => {
-            let file = manifest.sweep.path.as_deref().unwrap_or("FILE");
-            eprintln!(
-                "error: the sweep of `{0}` runs programs of its own, which only a sweep file that is named does: sweep run {file} --resume={0}",
-                run.display()
-            );
-            Err(Exit::Wrong)
-        }
+    match stored_sweep(&dir, &manifest) {
         Ok(sweep) => Ok((sweep, manifest.sweep)),
-        Err(error) => {
+        Err(why) => {
+            let (file, run) = (manifest.sweep.path.as_deref().unwrap_or("FILE"), run.display());
             eprintln!(
-                "error: the sweep stored in `{}` is none that this version can run ({error}): name its file",
-                run.display()
+                "error: `{run}` cannot be finished as it is stored: {why}; or name its file: sweep run {file} --resume={run}"
             );
             Err(Exit::Wrong)
         }

@@ -10,7 +10,7 @@ use super::judge::metric_of;
 use super::metric::{Metric, Worse};
 use crate::settings::Axes;
 use crate::stats::{MannWhitney, Ratio, benjamini_hochberg, minimum_p};
-use crate::units::choice;
+use crate::units::{Better, choice};
 
 /// The expected share of wrong findings among those of a comparison.
 const LEVEL: f64 = 0.05;
@@ -64,6 +64,10 @@ pub struct Comparison {
     pub sweeps: [String; 2],
     /// What is compared.
     pub metric: Metric,
+    /// The unit of its figures; empty for a program's number that has none.
+    pub unit: String,
+    /// Which direction of it is an improvement.
+    pub better: Better,
     /// What differs between the places where both sides were measured.
     pub differences: Vec<EnvironmentDifference>,
     /// The cells.
@@ -112,7 +116,14 @@ impl Comparison {
         for cell in &mut cells {
             cell.difference = cell.says(&metric, least);
         }
-        Ok(Self { sweeps: [first.sweep.clone(), second.sweep.clone()], metric, differences, cells })
+        Ok(Self {
+            sweeps: [first.sweep.clone(), second.sweep.clone()],
+            unit: metric.unit().to_owned(),
+            better: metric.better(),
+            metric,
+            differences,
+            cells,
+        })
     }
 }
 

@@ -29,9 +29,11 @@ choice! {
         Seed = "seed",
         /// Cells that only one side has.
         Cells = "cells",
+        /// Cells at once, in real time.
+        Jobs = "jobs",
         /// Settings that all cells share.
         Settings = "settings",
-        /// The program itself.
+        /// The program itself, or one that the sweep runs.
         Program = "program",
         /// QEMU's version.
         Qemu = "qemu",
@@ -47,7 +49,8 @@ pub struct ParseAspectError(String);
 
 impl Aspect {
     /// Those that a gate refuses unless they are allowed. The others are told beside the figures.
-    pub const REFUSED: [Self; 6] = [Self::Kernel, Self::Clock, Self::Host, Self::Machine, Self::Seed, Self::Cells];
+    pub const REFUSED: [Self; 7] =
+        [Self::Kernel, Self::Clock, Self::Host, Self::Machine, Self::Seed, Self::Cells, Self::Jobs];
 }
 
 impl FromStr for Aspect {
@@ -74,6 +77,13 @@ pub struct Environment {
     pub qemu: Option<String>,
     /// What decides the order of the cells, and the start of repeats in virtual time.
     pub seed: Option<u64>,
+    /// Cells at once in real time; `None` where all time is virtual, and in the files of earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<u64>,
+    /// The first digits of the digest of each program and file that the sweep names, by that name; none where it names none, and in the
+    /// files of earlier versions, which pass over it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub programs: BTreeMap<String, String>,
     /// The host.
     pub host: HostFacts,
     /// The machines that cells ran on.
@@ -120,11 +130,13 @@ impl Environment {
     /// Where the figures of a run come from.
     pub fn of(manifest: &Manifest) -> Self {
         let host = &manifest.host;
-        let digest = manifest.program.executable_sha256.as_deref();
+        let digits = |digest: &String| digest.chars().take(DIGEST).collect::<String>();
         Self {
             program: format!("{} {}", manifest.program.name, manifest.program.version),
             revision: manifest.program.revision.clone(),
-            executable_sha256: digest.map(|digits| digits.chars().take(DIGEST).collect()),
+            executable_sha256: manifest.program.executable_sha256.as_ref().map(digits),
+            at_once: manifest.at_once.filter(|_| manifest.machines.iter().any(|machine| machine.clock == Clock::Real)),
+            programs: manifest.programs.iter().map(|(name, digest)| (name.clone(), digits(digest))).collect(),
             qemu: manifest.tools.get("qemu").cloned(),
             seed: manifest.sweep.resolved.pointer("/run/seed").and_then(serde_json::Value::as_u64),
             host: HostFacts {
@@ -212,6 +224,9 @@ pub(super) fn differences(
     {
         found.add(Aspect::Host, real, &format!("host's {name}"), &was, &is);
     }
+    if let (Some(was), Some(is)) = (old.at_once, new.at_once) {
+        found.add(Aspect::Jobs, real, "cells at once (-j)", &was.to_string(), &is.to_string());
+    }
     let text = |value: Option<&serde_json::Value>| value.map_or_else(|| "not set".to_owned(), ToString::to_string);
     for path in before.fixed.keys().chain(after.fixed.keys()).collect::<BTreeSet<_>>() {
         found.add(Aspect::Settings, false, path, &text(before.fixed.get(path)), &text(after.fixed.get(path)));
@@ -225,6 +240,7 @@ pub(super) fn differences(
         format!("{}{build}", environment.program)
     };
     found.add(Aspect::Program, false, "program", &program(old), &program(new));
+    found.programs(old, new);
     let qemu = |environment: &Environment| environment.qemu.clone().unwrap_or_else(|| "not used".to_owned());
     found.add(Aspect::Qemu, false, "QEMU", &qemu(old), &qemu(new));
     found.sysctls(old, new, &pairs);
@@ -265,6 +281,18 @@ impl Found<'_> {
         for ((was, is), count) in changes {
             let what = if count == pairs.len() { aspect.to_string() } else { format!("{aspect} of {count} cells") };
             self.add(aspect, true, &what, &was, &is);
+        }
+    }
+
+    /// Programs that a sweep runs. A side that does not say what they were is of an earlier version.
+    fn programs(&mut self, old: &Environment, new: &Environment) {
+        if old.programs.is_empty() || new.programs.is_empty() {
+            return;
+        }
+        let text =
+            |side: &Environment, name: &str| side.programs.get(name).map_or("not named", String::as_str).to_owned();
+        for name in old.programs.keys().chain(new.programs.keys()).collect::<BTreeSet<_>>() {
+            self.add(Aspect::Program, false, &format!("program `{name}`"), &text(old, name), &text(new, name));
         }
     }
 
@@ -338,6 +366,18 @@ mod tests {
     }
 
     #[test]
+    fn cells_at_once_are_refused_in_real_time_unless_one_side_does_not_say() {
+        let mut before = of_completions(Clock::Real, &[vec![1]]);
+        let mut after = before.clone();
+        before.environment.at_once = Some(1);
+        assert_eq!(between(&before, &after, &[]), []);
+        after.environment.at_once = Some(4);
+        let found = between(&before, &after, &[]);
+        assert!(found[0].refused && found[0].text == "cells at once (-j): was 1, is 4", "{found:?}");
+        assert!(!between(&before, &after, &[Aspect::Jobs])[0].refused);
+    }
+
+    #[test]
     fn the_seed_matters_in_virtual_time_only_and_the_program_is_told() {
         for (clock, refused) in [(Clock::Real, 0), (Clock::Virtual, 1)] {
             let before = of_completions(clock, &[vec![1]]);
@@ -348,6 +388,20 @@ mod tests {
             assert_eq!(found.iter().filter(|difference| difference.refused).count(), refused, "{found:?}");
             assert!(found.iter().any(|difference| difference.aspect == Aspect::Program && !difference.refused));
         }
+    }
+
+    #[test]
+    fn another_program_of_the_sweep_is_told_and_is_a_cause() {
+        let mut before = of_completions(Clock::Real, &[vec![1]]);
+        let mut after = before.clone();
+        after.environment.programs = [("./client".to_owned(), "2".to_owned())].into();
+        assert_eq!(between(&before, &after, &[]), [], "an earlier version does not say");
+        before.environment.programs =
+            [("./client".to_owned(), "1".to_owned()), ("sh".to_owned(), "3".to_owned())].into();
+        let found = between(&before, &after, &[]);
+        let texts: Vec<&str> = found.iter().map(|difference| difference.text.as_str()).collect();
+        assert_eq!(texts, ["program `./client`: was 1, is 2", "program `sh`: was 3, is not named"]);
+        assert!(found.iter().all(|difference| !difference.refused) && crate::gate::judge::has_a_cause(&found));
     }
 
     #[test]

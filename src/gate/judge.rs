@@ -14,7 +14,7 @@ use super::look::{Look, Shift, look};
 use super::metric::Metric;
 use super::rules::Rules;
 use crate::measurement::Number;
-use crate::units::choice;
+use crate::units::{Better, choice};
 
 choice! {
     /// What is to be said of a cell.
@@ -59,6 +59,10 @@ pub struct Judgement {
     pub sweep: String,
     /// What was compared.
     pub metric: Metric,
+    /// The unit of its figures, of [`Judgement::floor`] too; empty for a program's number that has none.
+    pub unit: String,
+    /// Which direction of it is an improvement.
+    pub better: Better,
     /// The share by which a median may worsen.
     pub max_regression: f64,
     /// The least change that counts in real time, in the metric's unit.
@@ -163,6 +167,8 @@ impl Judgement {
             sweep: after.sweep.clone(),
             max_regression: rules.max_regression,
             floor: rules.floor.unwrap_or_else(|| metric.floor()),
+            unit: metric.unit().to_owned(),
+            better: metric.better(),
             metric,
             alpha: rules.alpha,
             tests,

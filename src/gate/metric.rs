@@ -146,6 +146,23 @@ impl Metric {
         }
     }
 
+    /// The unit of its figures as they are stored and printed as JSON; empty for a program's number that has none.
+    pub fn unit(&self) -> &str {
+        match self {
+            Self::Goodput => "bit/s",
+            Self::Program(metric) => &metric.unit,
+            _ => "ns",
+        }
+    }
+
+    /// Which way is better.
+    pub fn better(&self) -> Better {
+        match self.worse() {
+            Worse::Up => Better::Lower,
+            Worse::Down => Better::Higher,
+        }
+    }
+
     /// Which way is worse.
     pub fn worse(&self) -> Worse {
         match self {
@@ -255,6 +272,8 @@ mod tests {
         let fields: std::collections::BTreeSet<_> = Metric::ALL.iter().map(Metric::field).collect();
         assert_eq!(fields.len(), Metric::ALL.len());
         for metric in Metric::ALL {
+            let suffix = if metric.unit() == "ns" { "_ns" } else { "_bps" };
+            assert!(metric.field().ends_with(suffix), "{metric}");
             assert_eq!(Metric::named(metric.name(), &[level()]), Ok(metric));
         }
         assert_eq!(Metric::named("level", &[level()]), Ok(Metric::Program(level())));
@@ -266,6 +285,7 @@ mod tests {
     fn latency_is_worse_upwards_and_throughput_downwards() {
         assert_eq!((Metric::Completion.worse(), Metric::Goodput.worse()), (Worse::Up, Worse::Down));
         let lower = ProgramMetric { better: Better::Lower, ..level() };
+        assert_eq!((Metric::Goodput.better(), Metric::Cpu.better()), (Better::Higher, Better::Lower));
         assert_eq!((Metric::Program(lower).worse(), Metric::Program(level()).worse()), (Worse::Up, Worse::Down));
     }
 

@@ -42,6 +42,12 @@ pub struct Manifest {
     /// Offloads of the interfaces that cells ran over, by name.
     #[serde(default)]
     pub offloads: BTreeMap<String, String>,
+    /// Cells at once in real time, which changes figures. `None` in runs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<u64>,
+    /// What the programs of the sweep were: a digest of each program and file that it names and of all that it needs, by that name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub programs: BTreeMap<String, String>,
     /// The machines that cells ran on, in the order in which they came up.
     #[serde(default)]
     pub machines: Vec<Machine>,
@@ -211,6 +217,8 @@ impl Manifest {
             tools: BTreeMap::new(),
             sysctls: super::environment::sysctls(),
             offloads: BTreeMap::new(),
+            at_once: None,
+            programs: BTreeMap::new(),
             machines: Vec::new(),
             cells: None,
             started: Timestamp::now(),

@@ -10,6 +10,7 @@ mod session;
 
 pub use placement::{Choice, Place, Placement, place};
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -17,6 +18,7 @@ use std::time::Instant;
 use jiff::Timestamp;
 
 use crate::backend::Machine;
+use crate::backend::guest::initramfs::identities;
 use crate::backend::guest::kernel::KernelStore;
 use crate::plan::{Cell, Plan, Run};
 use crate::record::{Loaded, Manifest, More, Record, RunDir, StoreError, SweepSource, Writer};
@@ -231,10 +233,17 @@ pub fn execute(
     })
 }
 
+/// What the programs of a plan's cells are on this machine now: a digest of each, by its name in the sweep.
+pub fn programs(plan: &Plan) -> BTreeMap<String, String> {
+    identities(plan.cells.iter().filter_map(|cell| cell.settings.exec.as_deref()))
+}
+
 /// Makes or opens the folder.
 fn open(request: &Request<'_>) -> Result<(Writer, Manifest, Loaded), RunError> {
     let new = || Manifest {
         cells: Some(request.plan.cells.len() as u64),
+        at_once: Some(request.choice.parallel.real_time as u64),
+        programs: programs(request.plan),
         ..Manifest::new(request.command.clone(), request.source.clone())
     };
     match &request.destination {
@@ -248,7 +257,7 @@ fn open(request: &Request<'_>) -> Result<(Writer, Manifest, Loaded), RunError> {
         }
         Destination::Resume { run: path, .. } | Destination::More(path, _) => {
             let dir = RunDir::open(path)?;
-            let manifest = dir.manifest()?;
+            let mut manifest = dir.manifest()?;
             let changes = match serde_json::from_value::<Sweep>(manifest.sweep.resolved.clone()) {
                 Ok(stored) => stored.differences(request.sweep),
                 Err(_) => manifest.sweep.changes(&request.source.resolved),
@@ -257,6 +266,11 @@ fn open(request: &Request<'_>) -> Result<(Writer, Manifest, Loaded), RunError> {
                 return Err(RunError::SweepChanged { path: path.clone(), changes });
             }
             let (writer, loaded) = dir.resume()?;
+            if loaded.records.iter().all(|record| record.warmup) {
+                // Nothing was measured where it was begun.
+                let Manifest { program, host, sysctls, at_once, programs, .. } = new();
+                manifest = Manifest { program, host, sysctls, at_once, programs, ..manifest };
+            }
             Ok((writer, manifest, loaded))
         }
     }

@@ -2,7 +2,7 @@
 //! the fix. Imports `settings` and `units` only.
 //!
 //! `raw` holds the file as paths and values; `check`, `axis`, `range`, `cases` and `exec` take each key by itself; `precision` takes `repeat`
-//! as a table; `overrides` are the command line's changes; `grid` says what holds between keys and for all cells. Only the [`Sweep`] is used outside, and `schema` and
+//! as a table; `overrides` are the command line's changes; `own` tells a sweep of a file from one that only looks like it; `grid` says what holds between keys and for all cells. Only the [`Sweep`] is used outside, and `schema` and
 //! `reference`, which describe the file to editors and people.
 
 mod axis;
@@ -16,6 +16,7 @@ mod file;
 mod find;
 mod grid;
 mod overrides;
+mod own;
 mod precision;
 mod program;
 mod range;

@@ -90,6 +90,15 @@ pub(super) fn value_of(key: &Key, settings: &Settings) -> Value {
 }
 
 impl ProgramTemplate {
+    /// Every text in which placeholders stand.
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        let command = self.command.iter().flat_map(|argument| match argument {
+            Argument::One(text) => std::slice::from_ref(text),
+            Argument::Group(texts) => texts,
+        });
+        command.chain(self.rest.env.values()).map(String::as_str)
+    }
+
     /// The program of a cell: values of keys in place of their placeholders.
     fn fill(&self, settings: &Settings, side: Side) -> Program {
         let mut uses = BTreeSet::new();
@@ -118,6 +127,13 @@ impl ProgramTemplate {
 }
 
 impl ExecTemplate {
+    /// The keys whose values stand in the commands and in the environments.
+    pub(super) fn keys(&self) -> Vec<&'static Key> {
+        let sides = [(&self.server, Side::Server), (&self.client, Side::Client)];
+        let texts = sides.into_iter().flat_map(|(program, side)| program.texts().map(move |text| (text, side)));
+        texts.flat_map(|(text, side)| keys_of(text, side)).collect()
+    }
+
     /// The two programs of a cell.
     pub(super) fn fill(&self, settings: &Settings) -> Exec {
         Exec {

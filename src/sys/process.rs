@@ -10,6 +10,12 @@ use std::process::Command;
 
 use super::check;
 
+/// The user whose rights this process has (`geteuid(2)`), as files' owners are seen from its user namespace.
+pub fn user() -> u32 {
+    // SAFETY: takes nothing, changes nothing and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
 /// What a thread has used since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {

@@ -98,7 +98,6 @@ pub fn cache() -> PathBuf {
 pub struct Cache(tempfile::TempDir);
 
 impl Cache {
-    #[expect(clippy::new_without_default, reason = "it makes a folder")]
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let kernels = cache().join("kernels");

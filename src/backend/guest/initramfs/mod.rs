@@ -2,6 +2,7 @@
 
 mod archive;
 mod elf;
+mod identity;
 mod modinfo;
 mod modules;
 mod packer;
@@ -19,6 +20,7 @@ use crate::units::Bytes;
 use crate::workload::Absent;
 
 pub use archive::{Initramfs, digest};
+pub use identity::identities;
 pub use modules::{Closure, Module, closure};
 pub use packer::{HERE, Packed, pack};
 pub use payload::{MOST_BYTES, MOST_ENTRIES, Payload};

@@ -54,6 +54,11 @@ impl Payload {
         self.bytes
     }
 
+    /// Everything, by its path in the guest.
+    pub(super) fn items(&self) -> impl Iterator<Item = (&String, &Item)> {
+        self.items.iter()
+    }
+
     /// Adds an item at a path in the guest.
     ///
     /// # Errors

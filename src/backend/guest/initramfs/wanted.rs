@@ -20,7 +20,11 @@ pub struct Wanted {
 impl Wanted {
     /// What a cell needs; `None` if it runs no programs.
     pub fn of(settings: &Settings) -> Option<Self> {
-        let exec = settings.exec.as_deref()?;
+        settings.exec.as_deref().map(Self::of_exec)
+    }
+
+    /// What these programs need.
+    pub(super) fn of_exec(exec: &Exec) -> Self {
         let Exec { server, client, files, dir, .. } = exec;
         let mut wanted = Self { folder: PathBuf::from(dir), ..Self::default() };
         for Program { command, package, .. } in [server, client] {
@@ -31,7 +35,7 @@ impl Wanted {
             wanted.mentioned.extend(mentioned.filter_map(|argument| below_folder(argument)));
         }
         wanted.files.extend(files.iter().filter_map(|file| below_folder(file)));
-        Some(wanted)
+        wanted
     }
 }
 
