@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use crate::explain::{CellFindings, Group, Knee, explain_run};
+use crate::explain::{CellFindings, Group, Knee, Seldom, explain_run};
 use crate::record::RunDir;
 use crate::report::{explanation, found, searched};
 use crate::settings::Axes;
@@ -31,6 +31,7 @@ struct Explained<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     find: Option<&'a Searched>,
     groups: &'a [Group],
+    now_and_then: &'a [Seldom],
     knees: &'a [Knee],
     cells: Vec<CellExplained<'a>>,
 }
@@ -62,6 +63,7 @@ pub(super) fn explain(arguments: &ExplainArgs) -> Result<Exit, Exit> {
             sweep: &manifest.sweep.name,
             find: find.as_ref(),
             groups: &explained.groups,
+            now_and_then: &explained.now_and_then,
             knees: &explained.knees,
             cells: cells.iter().zip(&explained.cells).map(one).collect(),
         });

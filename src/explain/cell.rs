@@ -1,11 +1,11 @@
-//! The findings of a cell: those of most of its repeats.
+//! The findings of a cell: those of most of its repeats, and why some of the others stand out.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::finding::{Finding, RULES};
-use super::view::View;
+use super::finding::{Finding, RULES, Severity};
+use super::view::{View, median};
 use crate::measurement::Outcome;
 use crate::record::Record;
 
@@ -14,8 +14,28 @@ use crate::record::Record;
 pub struct CellFindings {
     /// Findings of at least half of the repeats with evidence. Their figures are those of the repeat in the middle.
     pub findings: Vec<Finding>,
+    /// Why some of the repeats, fewer than half, took longer than the others. Their median does not show it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub now_and_then: Vec<NowAndThen>,
     /// Repeats that had evidence.
     pub repeats: usize,
+}
+
+/// A stall of fewer than half of a cell's repeats, that took half as long again as the others, or more, or did not end as they did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NowAndThen {
+    /// What is found in the slowest of them.
+    #[serde(flatten)]
+    pub finding: Finding,
+    /// Their numbers, ascending.
+    pub in_repeats: Vec<u32>,
+}
+
+impl NowAndThen {
+    /// How often, as `in 2 of 20 repeats`.
+    pub fn how_often(&self, of: usize) -> String {
+        format!("in {} of {of} repeats", self.in_repeats.len())
+    }
 }
 
 impl CellFindings {
@@ -24,7 +44,13 @@ impl CellFindings {
         self.findings.first()
     }
 
-    /// Whether there is a finding of that name.
+    /// All findings, each with how often it was made where that is not in most repeats.
+    pub fn all(&self) -> impl Iterator<Item = (Option<String>, &Finding)> {
+        let now_and_then = self.now_and_then.iter().map(|one| (Some(one.how_often(self.repeats)), &one.finding));
+        self.findings.iter().map(|finding| (None, finding)).chain(now_and_then)
+    }
+
+    /// Whether there is a finding of that name in most repeats.
     pub fn has(&self, name: &str) -> bool {
         self.findings.iter().any(|finding| finding.name == name)
     }
@@ -44,21 +70,51 @@ pub fn explain(repeats: &[&Record], sysctls: &BTreeMap<String, String>) -> CellF
         let measurement = &record.measurement;
         (measurement.completion_ns.unwrap_or(u64::MAX), measurement.goodput_bps, record.repeat)
     });
-    let findings = RULES
-        .iter()
-        .filter_map(|rule| {
-            let found: Vec<(usize, Finding)> = seen
-                .iter()
-                .enumerate()
-                .filter_map(|(place, record)| Some((place, rule.find(&View::new(record, sysctls))?)))
-                .collect();
+    let (mut findings, mut now_and_then) = (Vec::new(), Vec::new());
+    for rule in RULES {
+        let found: Vec<Option<Finding>> = seen.iter().map(|record| rule.find(&View::new(record, sysctls))).collect();
+        let places = || (0..found.len()).filter(|&place| found[place].is_some());
+        let number = places().count();
+        if number * 2 >= seen.len() {
             let middle = seen.len() / 2;
-            let enough = !found.is_empty() && found.len() * 2 >= seen.len();
-            let nearest = found.into_iter().min_by_key(|(place, _)| place.abs_diff(middle));
-            nearest.filter(|_| enough).map(|(_, finding)| finding)
-        })
+            let nearest = places().min_by_key(|place| place.abs_diff(middle));
+            findings.extend(nearest.and_then(|place| found[place].clone()));
+        } else if number > 0 && rule.severity == Severity::Stall {
+            now_and_then.extend(stands_out(&seen, found));
+        }
+    }
+    CellFindings { findings, now_and_then, repeats: seen.len() }
+}
+
+/// A stall of few repeats, if these stand out from the ones without it. Both are in the order of what they took.
+fn stands_out(seen: &[&Record], found: Vec<Option<Finding>>) -> Option<NowAndThen> {
+    let others: Vec<&Record> =
+        seen.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(&record, _)| record).collect();
+    let figure = |figure: fn(&Record) -> Option<u64>| {
+        median(&others.iter().filter_map(|record| figure(record)).collect::<Vec<u64>>())
+    };
+    let completion = figure(|record| record.measurement.completion_ns);
+    let goodput = figure(|record| record.measurement.goodput_bps);
+    let usual = others.first()?.measurement.outcome;
+    let slow = |record: &Record| {
+        let measurement = &record.measurement;
+        match (measurement.completion_ns.zip(completion), measurement.goodput_bps.zip(goodput)) {
+            _ if measurement.outcome != usual => others.iter().all(|other| other.measurement.outcome == usual),
+            (Some((own, usual)), _) => u128::from(own) * 2 >= u128::from(usual) * 3,
+            (None, Some((own, usual))) => u128::from(own) * 3 <= u128::from(usual) * 2,
+            (None, None) => false,
+        }
+    };
+    let mut slow: Vec<(u32, Finding)> = seen
+        .iter()
+        .zip(found)
+        .filter(|(record, _)| slow(record))
+        .filter_map(|(record, found)| Some((record.repeat, found?)))
         .collect();
-    CellFindings { findings, repeats: seen.len() }
+    // The slowest is the last, and speaks for them.
+    let finding = slow.last()?.1.clone();
+    slow.sort_by_key(|&(repeat, _)| repeat);
+    Some(NowAndThen { finding, in_repeats: slow.into_iter().map(|(repeat, _)| repeat).collect() })
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ mod sweep;
 mod timers;
 mod view;
 
-pub use cell::{CellFindings, explain};
+pub use cell::{CellFindings, NowAndThen, explain};
 pub use finding::{Finding, RULES, Rule, Severity};
 pub use knee::Knee;
-pub use sweep::{ClearFrom, Group, SweepExplanation, explain_run, explain_sweep};
+pub use sweep::{ClearFrom, Group, Seldom, SweepExplanation, explain_run, explain_sweep};

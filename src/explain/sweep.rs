@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::cell::{CellFindings, explain};
 use super::common::{Common, common};
-use super::finding::{RULES, Severity};
+use super::finding::{RULES, Rule, Severity};
 use super::knee::{Knee, knees};
 use crate::record::{Manifest, Record};
 use crate::settings::{Axes, Value, find};
@@ -20,6 +20,8 @@ pub struct SweepExplanation {
     pub cells: Vec<CellFindings>,
     /// One entry for each kind of finding, the ones that explain most first.
     pub groups: Vec<Group>,
+    /// One entry for each stall of few of a cell's repeats.
+    pub now_and_then: Vec<Seldom>,
     /// For each axis with an order, from where on more does not help.
     pub knees: Vec<Knee>,
 }
@@ -48,6 +50,25 @@ pub struct Group {
     pub advice: &'static str,
 }
 
+/// A stall of few repeats, over all cells in which it makes some stand out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Seldom {
+    /// Name of the finding.
+    pub name: &'static str,
+    /// How many cells have such repeats.
+    pub cells: usize,
+    /// How many such repeats there are.
+    pub repeats: usize,
+    /// Of how many repeats of these cells.
+    pub of_repeats: usize,
+    /// The axes of the cell with most of them.
+    pub cell: Axes,
+    /// What is said of it.
+    pub example: String,
+    /// What to try.
+    pub advice: &'static str,
+}
+
 /// The smallest value of an axis without a finding: no cell with that value or a larger one has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClearFrom {
@@ -66,7 +87,12 @@ pub fn explain_sweep<'a>(
     let repeats = by_cell(cells, records);
     let found: Vec<CellFindings> =
         cells.iter().zip(&repeats).map(|(cell, repeats)| explain(repeats, sysctls(cell))).collect();
-    SweepExplanation { groups: groups(cells, &found), knees: knees(cells), cells: found }
+    SweepExplanation {
+        groups: groups(cells, &found),
+        now_and_then: now_and_then(cells, &found),
+        knees: knees(cells),
+        cells: found,
+    }
 }
 
 /// The same with the sysctls that the run's manifest tells of each machine.
@@ -110,6 +136,29 @@ fn groups(cells: &[CellSummary], found: &[CellFindings]) -> Vec<Group> {
             })
         })
         .collect()
+}
+
+fn now_and_then(cells: &[CellSummary], found: &[CellFindings]) -> Vec<Seldom> {
+    let of = |rule: &Rule| {
+        let with = || {
+            let pairs = cells.iter().zip(found);
+            pairs.filter_map(|(cell, found)| {
+                let one = found.now_and_then.iter().find(|one| one.finding.name == rule.name)?;
+                Some((cell, one, found.repeats))
+            })
+        };
+        let (cell, most, _) = with().max_by_key(|(_, one, _)| one.in_repeats.len())?;
+        Some(Seldom {
+            name: rule.name,
+            cells: with().count(),
+            repeats: with().map(|(_, one, _)| one.in_repeats.len()).sum(),
+            of_repeats: with().map(|(.., repeats)| repeats).sum(),
+            cell: cell.axes.clone(),
+            example: most.finding.sentence.clone(),
+            advice: rule.advice,
+        })
+    };
+    RULES.iter().filter_map(of).collect()
 }
 
 /// For each axis the smallest value from which on it is clear.

@@ -6,7 +6,7 @@ use super::words::{
     MISSING, both, clock, distinct, imprecise, kernel, known, not_precise, number, or_dash, outcome, percent, rate,
     span, value,
 };
-use crate::explain::{CellFindings, Finding};
+use crate::explain::CellFindings;
 use crate::settings::Value;
 use crate::stats::{CellSummary, Shape};
 
@@ -44,13 +44,13 @@ pub fn table(name: &str, cells: &[CellSummary], found: &[CellFindings], width: O
         axes: varying,
         precision: cells.iter().any(|cell| cell.precision.is_some()),
         metrics: distinct(cells.iter().flat_map(|cell| cell.metrics.iter().map(|metric| metric.name.clone()))),
-        why: found.iter().any(|found| !found.findings.is_empty()),
+        why: found.iter().any(|found| in_short(found).is_some()),
     };
 
     let mut table = plain_table(width);
     table.set_header(columns.header());
     for (index, cell) in cells.iter().enumerate() {
-        table.add_row(columns.row(cell, found.get(index).and_then(CellFindings::first)));
+        table.add_row(columns.row(cell, found.get(index)));
     }
     let mut text = lines.join("\n") + "\n\n" + &table.trim_fmt() + "\n";
     if cells.iter().any(|cell| {
@@ -124,7 +124,7 @@ impl Columns {
         header
     }
 
-    fn row(&self, cell: &CellSummary, finding: Option<&Finding>) -> Vec<Cell> {
+    fn row(&self, cell: &CellSummary, found: Option<&CellFindings>) -> Vec<Cell> {
         let mut row: Vec<_> = self
             .axes
             .iter()
@@ -155,10 +155,18 @@ impl Columns {
         row.extend(self.sndbuf.then(|| Cell::new(both(&cell.client.sndbuf, &cell.server.sndbuf))));
         row.push(Cell::new(outcome(cell)));
         if self.why {
-            row.push(Cell::new(finding.map_or_else(|| MISSING.to_owned(), |finding| finding.name.replace('-', " "))));
+            row.push(Cell::new(found.and_then(in_short).unwrap_or_else(|| MISSING.to_owned())));
         }
         row
     }
+}
+
+/// Why, in a few words: what explains most, else what explains the slowest repeats.
+fn in_short(found: &CellFindings) -> Option<String> {
+    let name = |name: &str| name.replace('-', " ");
+    let seldom = found.now_and_then.first();
+    let seldom = seldom.map(|one| format!("{}: {}", one.how_often(found.repeats), name(one.finding.name)));
+    found.first().map(|finding| name(finding.name)).or(seldom)
 }
 
 /// A cell for a number, to the right.

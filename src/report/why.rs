@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use crate::explain::{CellFindings, ClearFrom, Group, Knee, Severity, SweepExplanation};
+use crate::explain::{CellFindings, ClearFrom, Finding, Group, Knee, Seldom, Severity, SweepExplanation};
 use crate::record::Record;
 use crate::settings::{Value, find};
 use crate::stats::CellSummary;
@@ -12,16 +12,37 @@ use super::words::{imprecise, rate, span};
 
 /// The findings of a cell: each with what to try and where it comes from.
 pub(super) fn findings(found: &CellFindings) -> String {
-    if found.findings.is_empty() {
-        return "why: nothing to say: no timer ran out, nothing was lost, and no limit was met\n".to_owned();
-    }
-    let mut text = String::from("why\n");
-    for finding in &found.findings {
-        let _ = writeln!(text, "  {}: {}", finding.name, finding.sentence);
+    let mut text = if found.findings.is_empty() {
+        let most = if found.repeats > 1 { " of most repeats" } else { "" };
+        format!("why: nothing to say{most}: no timer ran out, nothing was lost, and no limit was met\n")
+    } else {
+        String::from("why\n")
+    };
+    let mut tell = |often: &str, finding: &Finding| {
+        let _ = writeln!(text, "  {}{often}: {}", finding.name, finding.sentence);
         let _ = writeln!(text, "    try: {}", finding.advice);
         let _ = writeln!(text, "    from: {}", finding.source);
+    };
+    found.findings.iter().for_each(|finding| tell("", finding));
+    for one in &found.now_and_then {
+        tell(&format!(" ({} only{})", one.how_often(found.repeats), numbers(&one.in_repeats)), &one.finding);
     }
     text
+}
+
+/// Most repeats that are each named.
+const MAX_NAMED: usize = 8;
+
+/// Which repeats, where they are few: `, repeats 3 and 17`.
+fn numbers(repeats: &[u32]) -> String {
+    match repeats {
+        [one] => format!(", repeat {one}"),
+        [others @ .., last] if repeats.len() <= MAX_NAMED => {
+            let others = others.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+            format!(", repeats {others} and {last}")
+        }
+        _ => String::new(),
+    }
 }
 
 /// The counters that moved during a repeat, a line for each, with both ends side by side.
@@ -61,7 +82,11 @@ pub fn explanation(cells: &[CellSummary], explained: &SweepExplanation) -> Strin
         return text;
     }
     if explained.groups.is_empty() {
-        text += "No finding in any cell: no timer ran out, nothing was lost, no limit was met, and every size was given as asked.\n";
+        let most = if explained.cells.iter().any(|cell| cell.repeats > 1) { "most repeats of " } else { "" };
+        let _ = writeln!(
+            text,
+            "No finding in {most}any cell: no timer ran out, nothing was lost, no limit was met, and every size was given as asked."
+        );
     }
     for (severity, title) in [
         (Severity::Stall, "Why cells wait"),
@@ -81,6 +106,16 @@ pub fn explanation(cells: &[CellSummary], explained: &SweepExplanation) -> Strin
             let _ = writeln!(text, "    for example: {}", group.example);
             let _ = writeln!(text, "    try: {}", group.advice);
         }
+    }
+    if !explained.now_and_then.is_empty() {
+        text += "\nWhy some repeats stand out, which no median shows\n";
+    }
+    for Seldom { name, cells, repeats, of_repeats, cell, example, advice } in &explained.now_and_then {
+        let those = if *cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") };
+        let most = if *cells == 1 { "" } else { ", most of them" };
+        let _ = writeln!(text, "  {name}: {repeats} of the {of_repeats} repeats of {those}{most} with {cell}");
+        let _ = writeln!(text, "    for example: {example}");
+        let _ = writeln!(text, "    try: {advice}");
     }
     if !explained.knees.is_empty() {
         text += "\nFrom where on more does not help\n";

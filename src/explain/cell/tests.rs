@@ -319,6 +319,63 @@ fn most_repeats_must_agree() {
     assert_eq!(explain(&[&failed], &sysctls()).repeats, 0);
 }
 
+/// A run of a cell whose first repeat waited for a delayed acknowledgement (46 ms) and whose others took 0.2 ms was told that no timer ran out.
+#[test]
+fn few_repeats_that_stand_out_are_told_apart_from_the_cell() {
+    let number = |mut record: Record, repeat: u32| {
+        record.repeat = repeat;
+        record
+    };
+    let fast: Vec<Record> = (0..5).map(|repeat| number(echo(200_000, true, &[]), repeat)).collect();
+    let waits = |completion: u64, repeat: u32| number(echo(completion, true, &[("TcpExtDelayedACKs", 1)]), repeat);
+    let with = |slow: &[Record]| {
+        let all: Vec<&Record> = slow.iter().chain(&fast).collect();
+        explain(&all, &sysctls())
+    };
+    let found = with(&[waits(46_000_000, 7), waits(210_000_000, 5)]);
+    assert_eq!(found.findings, [], "of the cell nothing");
+    let [one] = &found.now_and_then[..] else { panic!("{found:?}") };
+    assert_eq!((one.finding.name, &one.in_repeats[..]), ("delayed-ack-with-nagle", &[5, 7][..]));
+    assert!(one.finding.sentence.contains("210 ms"), "the slowest speaks: {}", one.finding.sentence);
+    assert_eq!(one.how_often(found.repeats), "in 2 of 7 repeats");
+
+    // Timers that ran out in a repeat that took no longer, and notes, make none stand out.
+    assert_eq!(with(&[number(echo(250_000, true, &[("TcpExtTCPTimeouts", 1)]), 5)]).now_and_then, []);
+    assert_eq!(with(&[number(echo(90_000_000, true, &[("TcpExtTCPToZeroWindowAdv", 9)]), 5)]).now_and_then, []);
+
+    // One that did not end as the others did.
+    let mut stalled = number(echo(1, true, &[("TcpExtTCPTimeouts", 6)]), 5);
+    stalled.measurement.outcome = Outcome::TimedOut;
+    (stalled.measurement.completion_ns, stalled.measurement.elapsed_ns) = (None, Some(12_000_000_000));
+    let found = with(&[stalled]);
+    assert_eq!(
+        found.now_and_then.iter().map(|one| one.finding.name).collect::<Vec<_>>(),
+        ["tcp-retransmission-timeout"]
+    );
+}
+
+#[test]
+fn streams_that_carried_much_less_than_the_others_stand_out() {
+    let carried = |bps: u64, timeouts: u64| {
+        let mut record = stream(&TcpFacts::default());
+        record.measurement.goodput_bps = Some(bps);
+        if let Some(counters) = record.measurement.client.evidence.as_mut().and_then(|one| one.counters.as_mut()) {
+            counters.insert("TcpExtTCPTimeouts".to_owned(), timeouts);
+        }
+        record
+    };
+    let usual = carried(1_000_000_000, 0);
+    for (bps, told) in [(600_000_000, true), (900_000_000, false)] {
+        let slow = carried(bps, 2);
+        let found = explain(&[&usual, &slow, &usual], &sysctls());
+        assert_eq!(
+            found.now_and_then.iter().any(|one| one.finding.name == "tcp-retransmission-timeout"),
+            told,
+            "{bps}"
+        );
+    }
+}
+
 #[test]
 fn names_are_unique_and_every_rule_is_documented() {
     let text =

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
+use crate::explain::Finding;
 use crate::measurement::{Measurement, Number, Outcome};
 use crate::plot::colour::Map;
 use crate::plot::repeats::{CellFigure, by_cell};
@@ -270,13 +271,15 @@ pub(super) fn json(run: Run<'_>) -> String {
             f: explained
                 .cells
                 .get(index)
-                .map_or(&[][..], |found| &found.findings)
-                .iter()
                 .map(|found| {
-                    let sentence = found.sentence.clone();
-                    findings.place((found.name.replace('-', " "), sentence, found.advice, found.source))
+                    let place = |(often, found): (Option<String>, &Finding)| {
+                        let name = found.name.replace('-', " ")
+                            + &often.map_or_else(String::new, |often| format!(", {often}"));
+                        findings.place((name, found.sentence.clone(), found.advice, found.source))
+                    };
+                    found.all().map(place).collect()
                 })
-                .collect(),
+                .unwrap_or_default(),
             l: why.get(index).map_or("", |why| &why.letters),
             k: [knees(&Metric::COMPLETION, why.get(index)), knees(&Metric::GOODPUT, of_goodput.get(index))].concat(),
             b: [&cell.client.rcvbuf, &cell.client.sndbuf, &cell.server.rcvbuf, &cell.server.sndbuf]
