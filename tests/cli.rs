@@ -229,6 +229,46 @@ fn json_on_standard_output_is_nothing_but_json() {
     assert_eq!(quiet.err, "");
 }
 
+/// Half a report with an exit code of 0 is taken for a whole one.
+#[test]
+fn standard_output_that_cannot_be_written_is_an_error_and_a_reader_that_leaves_is_none() {
+    let workshop = Workshop::new(SWEEP);
+    run(&workshop, &[]).expect(0);
+    for arguments in
+        [&["show", "results/latest"][..], &["show", "results/latest", "--json"], &["schema"], &["check", "sweep.toml"]]
+    {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("/dev/full");
+        let mut command = std::process::Command::new(common::PROGRAM);
+        let ran = common::Ran::from(
+            command.current_dir(workshop.path()).args(arguments).stdout(full).output().expect("it starts"),
+        );
+        assert!(
+            ran.err.contains("could not be written to standard output: No space left"),
+            "{arguments:?}: {}",
+            ran.err
+        );
+        ran.expect(2);
+
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut command = std::process::Command::new(common::PROGRAM);
+        let ran = command.current_dir(workshop.path()).args(arguments).stdout(writer).output().expect("it starts");
+        common::Ran::from(ran).expect(0);
+    }
+}
+
+#[test]
+fn a_page_that_cannot_be_written_costs_no_table() {
+    let workshop = Workshop::new(SWEEP);
+    run(&workshop, &[]).expect(0);
+    let page = workshop.path().join("results/latest/report.html");
+    std::fs::remove_file(&page).expect("a page");
+    std::fs::create_dir(&page).expect("made");
+    let ran = workshop.run(&["run", "--resume", "--backend", "fake"]).expect(2);
+    assert!(ran.out.contains("completion"), "{}", ran.out);
+    assert!(ran.err.contains("report.html") && ran.err.contains("results in "), "{}", ran.err);
+}
+
 #[test]
 fn out_takes_an_empty_folder_and_no_other() {
     let workshop = Workshop::new(SWEEP);

@@ -63,6 +63,6 @@ pub(super) fn baseline(arguments: &BaselineArgs) -> Result<Exit, Exit> {
     if without > 0 {
         eprintln!("note: {without} of {} cells have no figures", kept.cells.len());
     }
-    print(&format!("{}\n", file.display()));
+    print(&format!("{}\n", file.display()))?;
     Ok(Exit::Done)
 }

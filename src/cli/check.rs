@@ -51,7 +51,7 @@ pub(super) fn check(arguments: &CheckArgs) -> Result<Exit, Exit> {
     if arguments.json {
         return print_json(&Check { description: &description, places: &places });
     }
-    print(&format!("{description}\n{}{}", describe(&places), absent(&plan.cells)));
+    print(&format!("{description}\n{}{}", describe(&places), absent(&plan.cells)))?;
     Ok(Exit::Done)
 }
 

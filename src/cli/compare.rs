@@ -44,6 +44,6 @@ pub(super) fn compare(arguments: &CompareArgs) -> Result<Exit, Exit> {
     if arguments.json {
         return print_json(&comparison);
     }
-    print(&comparison_text(&comparison, arguments.changed, width()));
+    print(&comparison_text(&comparison, arguments.changed, width()))?;
     Ok(Exit::Done)
 }

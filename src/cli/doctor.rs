@@ -60,9 +60,9 @@ pub(super) fn doctor(arguments: &DoctorArgs) -> Result<Exit, Exit> {
         return print_json(&findings);
     }
     for finding in &findings {
-        print(&format!("{} {:20} {}\n", if finding.works { "yes" } else { "no " }, finding.what, finding.seen));
+        print(&format!("{} {:20} {}\n", if finding.works { "yes" } else { "no " }, finding.what, finding.seen))?;
         if let Some(remedy) = &finding.remedy {
-            print(&format!("{:25}{remedy}\n", ""));
+            print(&format!("{:25}{remedy}\n", ""))?;
         }
     }
     Ok(Exit::Done)

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use crate::explain::{CellFindings, Group, Knee, Seldom, explain_run};
-use crate::record::RunDir;
+use crate::explain::{CellFindings, Group, Knee, Seldom};
 use crate::report::{explanation, found, searched};
 use crate::settings::Axes;
-use crate::stats::{CellSummary, Searched, summarise_run};
+use crate::stats::{CellSummary, Searched};
 
 use super::exit::Exit;
-use super::{complain, print, print_json};
+use super::read::Read;
+use super::{print, print_json};
 
 /// Arguments of `sweep explain`.
 #[derive(Debug, Args)]
@@ -45,14 +45,7 @@ struct CellExplained<'a> {
 }
 
 pub(super) fn explain(arguments: &ExplainArgs) -> Result<Exit, Exit> {
-    let dir = RunDir::open(&arguments.run).map_err(|error| complain(&error))?;
-    let manifest = dir.manifest().map_err(|error| complain(&error))?;
-    let loaded = dir.read().map_err(|error| complain(&error))?;
-    let cells = summarise_run(&manifest, &loaded.records);
-    for warning in &loaded.warnings {
-        eprintln!("warning: {warning}");
-    }
-    let explained = explain_run(&manifest, &cells, &loaded.records);
+    let Read { manifest, loaded, cells, explained, .. } = Read::open(&arguments.run)?;
     let find = searched(&manifest, &cells, &loaded.records);
     if arguments.json {
         let one = |(cell, findings)| {
@@ -69,6 +62,6 @@ pub(super) fn explain(arguments: &ExplainArgs) -> Result<Exit, Exit> {
         });
     }
     let found = found(&manifest, &cells, &loaded.records);
-    print(&format!("sweep {}\n{}{found}", manifest.sweep.name, explanation(&cells, &explained)));
+    print(&format!("sweep {}\n{}{found}", manifest.sweep.name, explanation(&cells, &explained)))?;
     Ok(Exit::Done)
 }

@@ -162,7 +162,7 @@ fn tell(judgement: &Judgement, arguments: &GateArgs) -> Result<(), Exit> {
     if arguments.json {
         print_json(&Report { overall: judgement.overall(), judgement })?;
     } else {
-        print(&judgement_text(judgement, arguments.all, width()));
+        print(&judgement_text(judgement, arguments.all, width()))?;
     }
     if let Some(path) = &arguments.junit {
         write_atomically(path, junit(judgement).as_bytes()).map_err(|error| complain(&error))?;

@@ -67,18 +67,18 @@ pub(super) fn kernel(arguments: &KernelArgs) -> Result<Exit, Exit> {
     match &arguments.command {
         KernelCommand::Add { image } => {
             let added = store.add(image, &mut |line| eprintln!("{line}")).map_err(|error| complain(&error))?;
-            print(&format!("{} ({}) is in the store\n", added.image, added.release));
+            print(&format!("{} ({}) is in the store\n", added.image, added.release))?;
             Ok(Exit::Done)
         }
         KernelCommand::Remove { name } => {
             let removed = store.remove(name).map_err(|error| complain(&error))?;
-            print(&format!("{} ({}) is removed\n", removed.image, removed.release));
+            print(&format!("{} ({}) is removed\n", removed.image, removed.release))?;
             Ok(Exit::Done)
         }
         KernelCommand::Prune { keep } => {
             let removed = frozen.prune(keep.0, None).map_err(|error| complain(&error))?;
             let bytes = removed.iter().map(|entry| entry.bytes).sum();
-            print(&format!("{} frozen machines removed, {}\n", removed.len(), Bytes(bytes).short()));
+            print(&format!("{} frozen machines removed, {}\n", removed.len(), Bytes(bytes).short()))?;
             Ok(Exit::Done)
         }
         KernelCommand::List { json } => {
@@ -104,7 +104,7 @@ pub(super) fn kernel(arguments: &KernelArgs) -> Result<Exit, Exit> {
             if *json {
                 return print_json(&list);
             }
-            print(&show(&list));
+            print(&show(&list))?;
             Ok(Exit::Done)
         }
     }

@@ -12,13 +12,14 @@ mod kernel;
 mod more;
 mod plot;
 mod progress;
+mod read;
 mod run;
 mod schema;
 mod show;
 mod stored;
 
 use std::error::Error;
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -175,14 +176,20 @@ fn complain_of_sweep(errors: &SpecErrors) -> Exit {
 /// Prints a value as JSON.
 fn print_json(value: &impl serde::Serialize) -> Result<Exit, Exit> {
     let text = serde_json::to_string_pretty(value).map_err(|error| complain(&error))?;
-    print(&format!("{text}\n"));
+    print(&format!("{text}\n"))?;
     Ok(Exit::Done)
 }
 
-/// Prints to standard output. A reader that has gone away (`| head`) is no error.
-fn print(text: &str) {
-    use std::io::Write;
-    let _ = std::io::stdout().write_all(text.as_bytes());
+/// Prints to standard output. A reader that has gone away (`| head`) is no error; a full disk is.
+fn print(text: &str) -> Result<(), Exit> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("error: what was to be printed could not be written to standard output: {error}");
+            Err(Exit::Wrong)
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// The width of the terminal that tables are printed to, or `None` where it is no terminal.

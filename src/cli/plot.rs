@@ -4,13 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::explain::{SweepExplanation, explain_run};
 use crate::plot::{self, Format, Metric, PlotOptions, Run, Sample, Stat, Theme};
-use crate::record::{Loaded, Manifest, RunDir, write_atomically};
+use crate::record::write_atomically;
 use crate::report::{PAGE, page};
-use crate::stats::{CellSummary, summarise_run};
 
 use super::exit::Exit;
+use super::read::Read;
 use super::{complain, print};
 
 /// Arguments of `sweep plot`.
@@ -67,36 +66,8 @@ pub(super) struct ReportArgs {
     out: Option<PathBuf>,
 }
 
-/// A run, read.
-struct Read {
-    dir: RunDir,
-    manifest: Manifest,
-    loaded: Loaded,
-    cells: Vec<CellSummary>,
-    explained: SweepExplanation,
-}
-
-fn read(run: &Path) -> Result<Read, Exit> {
-    let dir = RunDir::open(run).map_err(|error| complain(&error))?;
-    let manifest = dir.manifest().map_err(|error| complain(&error))?;
-    let loaded = dir.read().map_err(|error| complain(&error))?;
-    for warning in &loaded.warnings {
-        eprintln!("warning: {warning}");
-    }
-    let cells = summarise_run(&manifest, &loaded.records);
-    let explained = explain_run(&manifest, &cells, &loaded.records);
-    Ok(Read { dir, manifest, loaded, cells, explained })
-}
-
-impl Read {
-    fn parts(&self) -> Run<'_> {
-        let Self { manifest, loaded, cells, explained, .. } = self;
-        Run { manifest, cells, records: &loaded.records, explained }
-    }
-}
-
 pub(super) fn plot(arguments: &PlotArgs) -> Result<Exit, Exit> {
-    let run = read(&arguments.run)?;
+    let run = Read::open(&arguments.run)?;
     let printed = Metric::printed(&run.loaded.records);
     let named = arguments.metric.as_deref().map(|name| Metric::named(name, &printed)).transpose();
     let metric = named.map_err(|error| complain(&error))?.unwrap_or(Metric::COMPLETION);
@@ -120,7 +91,7 @@ pub(super) fn plot(arguments: &PlotArgs) -> Result<Exit, Exit> {
     } else if arguments.over_time {
         one("over-time", plot::over_time(&run.manifest, cells, records, &arguments.cell, &options))?
     } else if let Some(other) = &arguments.other {
-        let other = read(other)?;
+        let other = Read::open(other)?;
         one(&format!("ratio-{metric}"), plot::ratio(run.parts(), other.parts(), &options))?
     } else if arguments.metric.is_some() {
         one(&metric.to_string(), plot::heatmap(run.parts(), &options))?
@@ -128,17 +99,17 @@ pub(super) fn plot(arguments: &PlotArgs) -> Result<Exit, Exit> {
         plot::write_run(&folder, run.parts(), &options).map_err(|error| complain(&error))?
     };
     for path in paths {
-        print(&format!("{}\n", path.display()));
+        print(&format!("{}\n", path.display()))?;
     }
     Ok(Exit::Done)
 }
 
 pub(super) fn report(arguments: &ReportArgs) -> Result<Exit, Exit> {
-    let run = read(&arguments.run)?;
+    let run = Read::open(&arguments.run)?;
     let folder = arguments.out.clone().unwrap_or_else(|| run.dir.path().to_owned());
     std::fs::create_dir_all(&folder).map_err(|error| complain(&error))?;
     let path = write_page(&folder, run.parts())?;
-    print(&format!("{}\n", path.display()));
+    print(&format!("{}\n", path.display()))?;
     Ok(Exit::Done)
 }
 
@@ -150,7 +121,8 @@ fn write_page(folder: &Path, run: Run<'_>) -> Result<PathBuf, Exit> {
 }
 
 /// The pictures and the page that a run leaves at its end.
-pub(super) fn write_all(dir: &RunDir, run: Run<'_>) -> Result<(), Exit> {
-    plot::write_run(dir.path(), run, &PlotOptions::default()).map_err(|error| complain(&error))?;
-    write_page(dir.path(), run).map(drop)
+pub(super) fn write_all(run: &Read) -> Result<(), Exit> {
+    let folder = run.dir.path();
+    plot::write_run(folder, run.parts(), &PlotOptions::default()).map_err(|error| complain(&error))?;
+    write_page(folder, run.parts()).map(drop)
 }

@@ -8,18 +8,16 @@ use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::backend::Parallel;
-use crate::explain::explain_run;
 use crate::plan::{Description, Plan};
-use crate::plot::Run;
 use crate::record::{Manifest, RunDir, SweepSource};
 use crate::report::{RunReport, SUMMARY, found, table, write_csv};
 use crate::run::{Choice, Destination, Finished, Request, execute, place};
 use crate::spec::Sweep;
-use crate::stats::summarise_run;
 
 use super::exit::Exit;
 use super::more::{Differing, Terms, more, taken_up};
 use super::progress::Reporter;
+use super::read::Read;
 use super::stored::stored_sweep;
 use super::{SweepArgs, become_native, check, complain, plot, print, print_json, program, store, width};
 
@@ -110,7 +108,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
     let choice = Choice { program: program()?, parallel, native_refused, fake };
     if arguments.dry_run {
         let places = place(&plan.cells, &choice);
-        print(&format!("{}\n{}", Description::new(&sweep, &plan), check::describe(&places)));
+        print(&format!("{}\n{}", Description::new(&sweep, &plan), check::describe(&places)))?;
         return Ok(Exit::Done);
     }
     let destination =
@@ -188,25 +186,24 @@ fn cells_run_programs(manifest: &Manifest) -> bool {
     manifest.sweep.resolved.get("exec").is_some()
 }
 
-/// Writes the summary, prints the table, and judges the run.
+/// Writes the summary, and pictures of what was measured.
+fn write_files(run: &Read, no_plot: bool) -> Result<(), Exit> {
+    write_csv(&run.dir.path().join(SUMMARY), &run.cells).map_err(|error| complain(&error))?;
+    if no_plot || run.loaded.records.is_empty() { Ok(()) } else { plot::write_all(run) }
+}
+
+/// Writes the summary and the pictures, prints the table, and judges the run.
 fn conclude(finished: &Finished, arguments: &RunArgs) -> Result<Exit, Exit> {
-    let manifest = finished.dir.manifest().map_err(|error| complain(&error))?;
-    let loaded = finished.dir.read().map_err(|error| complain(&error))?;
-    let cells = summarise_run(&manifest, &loaded.records);
-    let explained = explain_run(&manifest, &cells, &loaded.records);
-    write_csv(&finished.dir.path().join(SUMMARY), &cells).map_err(|error| complain(&error))?;
-    if !arguments.no_plot && !loaded.records.is_empty() {
-        let run = Run { manifest: &manifest, cells: &cells, records: &loaded.records, explained: &explained };
-        plot::write_all(&finished.dir, run)?;
-    }
-    for warning in &loaded.warnings {
-        eprintln!("warning: {warning}");
-    }
+    let run = Read::of(finished.dir.clone())?;
+    // What cannot be written is told; the table is printed all the same.
+    let written = write_files(&run, arguments.no_plot);
+    run.warn();
+    let Read { manifest, loaded, cells, explained, .. } = &run;
     if arguments.json {
-        print_json(&RunReport::new(&manifest, &cells, &loaded))?;
+        print_json(&RunReport::new(manifest, cells, loaded))?;
     } else {
-        print(&format!("{}\n", table(&manifest.sweep.name, &cells, &explained.cells, width()).trim_end()));
-        print(&found(&manifest, &cells, &loaded.records));
+        print(&format!("{}\n", table(&manifest.sweep.name, cells, &explained.cells, width()).trim_end()))?;
+        print(&found(manifest, cells, &loaded.records))?;
     }
     if !arguments.quiet {
         if finished.reused > 0 {
@@ -218,8 +215,9 @@ fn conclude(finished: &Finished, arguments: &RunArgs) -> Result<Exit, Exit> {
         }
         eprintln!("results in {}", finished.dir.path().display());
     }
+    written?;
     if finished.interrupted {
-        let file = arguments.file.as_ref().filter(|_| cells_run_programs(&manifest));
+        let file = arguments.file.as_ref().filter(|_| cells_run_programs(manifest));
         let file = file.map(|file| format!("{} ", file.display())).unwrap_or_default();
         eprintln!("interrupted: `sweep run {file}--resume={}` goes on from here", finished.dir.path().display());
         return Ok(Exit::Interrupted);

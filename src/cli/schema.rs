@@ -17,7 +17,7 @@ pub(super) struct SchemaArgs {
 
 pub(super) fn describe(arguments: &SchemaArgs) -> Result<Exit, Exit> {
     if arguments.markdown {
-        print(&reference());
+        print(&reference())?;
         return Ok(Exit::Done);
     }
     print_json(&schema())

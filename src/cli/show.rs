@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::explain::{self, CellFindings, explain_run};
-use crate::record::{Record, RunDir};
+use crate::explain::CellFindings;
+use crate::record::Record;
 use crate::report::{CellReport, RunReport, found, show_cell, table};
 use crate::settings::{Axes, find};
-use crate::stats::{CellSummary, select, summarise_run};
+use crate::stats::{CellSummary, select};
 
 use super::exit::Exit;
-use super::{complain, is_key, print, print_json, width};
+use super::read::Read;
+use super::{is_key, print, print_json, width};
 
 /// Arguments of `sweep show`.
 #[derive(Debug, Args)]
@@ -27,42 +28,31 @@ pub(super) struct ShowArgs {
 }
 
 pub(super) fn show(arguments: &ShowArgs) -> Result<Exit, Exit> {
-    let dir = RunDir::open(&arguments.run).map_err(|error| complain(&error))?;
-    let manifest = dir.manifest().map_err(|error| complain(&error))?;
-    let loaded = dir.read().map_err(|error| complain(&error))?;
-    let cells = summarise_run(&manifest, &loaded.records);
-    for warning in &loaded.warnings {
-        eprintln!("warning: {warning}");
-    }
+    let Read { manifest, loaded, cells, explained, .. } = Read::open(&arguments.run)?;
     if arguments.cells.is_empty() {
         if arguments.json {
             return print_json(&RunReport::new(&manifest, &cells, &loaded));
         }
-        let explained = explain_run(&manifest, &cells, &loaded.records);
-        print(&format!("{}\n", table(&manifest.sweep.name, &cells, &explained.cells, width()).trim_end()));
-        print(&found(&manifest, &cells, &loaded.records));
+        print(&format!("{}\n", table(&manifest.sweep.name, &cells, &explained.cells, width()).trim_end()))?;
+        print(&found(&manifest, &cells, &loaded.records))?;
         return Ok(Exit::Done);
     }
-    let chosen: Vec<&CellSummary> = cells.iter().filter(|cell| matches(cell, &arguments.cells)).collect();
+    let chosen: Vec<(&CellSummary, &CellFindings)> =
+        cells.iter().zip(&explained.cells).filter(|(cell, _)| matches(cell, &arguments.cells)).collect();
     if chosen.is_empty() {
         eprintln!("error: {}", no_such_cell(&arguments.cells, &cells));
         return Err(Exit::Wrong);
     }
-    let repeats: Vec<Vec<&Record>> = chosen.iter().map(|cell| select(&loaded.records, cell)).collect();
-    let findings: Vec<CellFindings> = chosen
-        .iter()
-        .zip(&repeats)
-        .map(|(cell, repeats)| explain::explain(repeats, manifest.sysctls_of(&cell.kernel)))
-        .collect();
-    let all = chosen.iter().zip(&repeats).zip(&findings);
+    let repeats: Vec<Vec<&Record>> = chosen.iter().map(|(cell, _)| select(&loaded.records, cell)).collect();
+    let all = chosen.into_iter().zip(&repeats);
     if arguments.json {
         let reports: Vec<CellReport<'_>> =
-            all.map(|((&summary, repeats), findings)| CellReport { summary, findings, repeats }).collect();
+            all.map(|((summary, findings), repeats)| CellReport { summary, findings, repeats }).collect();
         return print_json(&reports);
     }
-    for (index, ((cell, repeats), found)) in all.enumerate() {
+    for (index, ((cell, found), repeats)) in all.enumerate() {
         let gap = if index == 0 { "" } else { "\n" };
-        print(&format!("{gap}{}\n", show_cell(cell, repeats, found, width()).trim_end()));
+        print(&format!("{gap}{}\n", show_cell(cell, repeats, found, width()).trim_end()))?;
     }
     Ok(Exit::Done)
 }
