@@ -12,6 +12,9 @@
 #[path = "fixtures/runs.rs"]
 mod runs;
 
+#[path = "plot/geometry.rs"]
+mod geometry;
+
 use std::fs;
 use std::path::Path;
 

@@ -208,7 +208,7 @@ fn frame(canvas: &mut Canvas<'_>, scale: &Scale, unit: Unit, what: &str, (left, 
         canvas.line((x, top), (x, top + SIZE.1 + 4), rule, 1);
         let half = px(width(&label, LETTERS) / 2.0);
         canvas.text(
-            (x.min(left + SIZE.0 + MARGIN - half), top + SIZE.1 + 13),
+            (x.min(left + SIZE.0 + MARGIN - 4 - half), top + SIZE.1 + 13),
             &label,
             Type::new(LETTERS, text).middle(),
         );

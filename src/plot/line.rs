@@ -49,12 +49,14 @@ pub(super) fn draw(lines: &Lines<'_>, mut sheet: Sheet, theme: Theme) -> Result<
     }
     let ticks = scale.map_or_else(Vec::new, |scale| scale.ticks(unit, 6));
     let left = px(ticks.iter().map(|(_, label)| width(label, SIZE)).fold(0.0, f64::max)).max(30);
-    let layout = Layout::new(grid, layout::LINE, &x, left);
+    let layout = Layout::new(grid, layout::LINE, &x, (left, &[name.to_owned()]));
+    sheet.notes.splice(0..0, axes::meanings(&layout, grid));
     let laid = sheet.lay(layout.width);
     let top = laid.head();
     let size = (i64::from(layout.width), i64::from(top) + i64::from(layout.height) + i64::from(laid.foot()));
     picture(size, theme, (&sheet.title, &sheet.facts.join(", ")), |canvas| {
         laid.draw_head(canvas);
+        axes::name_above(canvas, &layout, top);
         for (index, panel) in grid.panels.iter().enumerate() {
             let origin = layout.origin(index, top);
             axes::titles(canvas, &layout, panel, origin);
@@ -62,10 +64,10 @@ pub(super) fn draw(lines: &Lines<'_>, mut sheet: Sheet, theme: Theme) -> Result<
                 draw_panel(canvas, lines, panel, &layout, scale, (origin, layout.is_first(index)));
             }
             if layout.is_first(index) {
-                axes::name_beside(canvas, &layout, &[name], origin);
+                axes::name_beside(canvas, &layout, origin);
             }
             if layout.is_last(index) {
-                axes::beneath(canvas, &layout, &x, grid.x, (origin.0, origin.1 + layout.panel().1));
+                axes::beneath(canvas, &layout, &x, grid.x, (index, (origin.0, origin.1 + layout.panel().1)));
             }
         }
         laid.draw_foot(canvas, top + layout.height);

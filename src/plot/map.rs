@@ -57,7 +57,9 @@ pub(super) fn draw(
         sheet.marks.push(Mark::Knee);
     }
 
-    let layout = Layout::new(grid, layout::MAP, &x, labels::beside(&y));
+    let upwards: Vec<String> = grid.y.map_or_else(Vec::new, |axis| vec![axis.title(), axis.name.clone()]);
+    let layout = Layout::new(grid, layout::MAP, &x, (labels::beside(&y), &upwards));
+    sheet.notes.splice(0..0, axes::meanings(&layout, grid));
     let laid = sheet.lay(layout.width);
     let top = laid.head();
     let size = (i64::from(layout.width), i64::from(top) + i64::from(layout.height) + i64::from(laid.foot()));
@@ -66,6 +68,7 @@ pub(super) fn draw(
     let lettering = tile::lettering(&tiles, (w - gap, h - gap));
     picture(size, theme, (&sheet.title, &sheet.facts.join(", ")), |canvas| {
         laid.draw_head(canvas);
+        axes::name_above(canvas, &layout, top);
         for (index, panel) in grid.panels.iter().enumerate() {
             let origin = layout.origin(index, top);
             axes::titles(canvas, &layout, panel, origin);
@@ -84,10 +87,11 @@ pub(super) fn draw(
                 }
             }
             if layout.is_first(index) {
-                axes::beside(canvas, &layout, &y, grid.y, origin);
+                axes::beside(canvas, &layout, &y, origin);
+                axes::name_beside(canvas, &layout, origin);
             }
             if layout.is_last(index) {
-                axes::beneath(canvas, &layout, &x, grid.x, (origin.0, origin.1 + layout.panel().1));
+                axes::beneath(canvas, &layout, &x, grid.x, (index, (origin.0, origin.1 + layout.panel().1)));
             }
         }
         laid.draw_foot(canvas, top + layout.height);

@@ -163,6 +163,11 @@ fn zips(manifest: &Manifest) -> Vec<Vec<String>> {
     paths.into_iter().map(|zip| zip.into_iter().map(name).collect()).collect()
 }
 
+/// What a key sets, without the kind of workload that it is for: a picture is of one that has it.
+fn about(about: &'static str) -> &'static str {
+    about.split_once(" only: ").map_or(about, |(_, rest)| rest)
+}
+
 /// The value of a cell on an axis.
 fn value(cell: &CellSummary, name: &str) -> (Key, String) {
     match cell.axes.get(name) {
@@ -204,7 +209,7 @@ impl Space {
                 }
                 Some(_) => {}
                 None => {
-                    let about = find(name).map_or("", |key| key.about);
+                    let about = find(name).map_or("", |key| about(key.about));
                     space.add(clean(name), about, cells.iter().map(|cell| value(cell, name)));
                 }
             }
