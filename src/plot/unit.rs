@@ -93,6 +93,11 @@ impl Unit {
         }
     }
 
+    /// The end of a scale: as a figure, or for ratios as a factor.
+    pub(super) fn end(self, value: f64) -> String {
+        if self == Self::Ratio { self.tick(value, None) } else { self.show(value) }
+    }
+
     /// Shorter and shorter forms, for cells with little room.
     pub(super) fn forms(self, value: f64) -> Vec<String> {
         let full = self.show(value);

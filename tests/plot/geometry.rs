@@ -147,6 +147,7 @@ fn no_text_of_the_examples_lies_over_another() {
         ("printed", runs::printed()),
         ("one_cell", runs::one_cell()),
         ("missing_cells", runs::missing_cells()),
+        ("incomplete", runs::incomplete()),
         ("hostile", runs::hostile()),
         ("four_axes", runs::four_axes()),
         ("streams", runs::streams()),
