@@ -416,7 +416,7 @@ fn what_a_program_printed_is_gated_compared_and_drawn() {
     // To run it again would make other figures up.
     let ran = gate(&workshop, "less", &["--metric", "level", "--no-confirm"]).expect(1);
     assert!(
-        ran.out.contains("metric  level") && ran.out.contains("0.503500 dB") && ran.out.contains("0.402800 dB"),
+        ran.out.contains("metric  level") && ran.out.contains("0.5035 dB") && ran.out.contains("0.4028 dB"),
         "{}",
         ran.out
     );

@@ -12,6 +12,9 @@
 #[path = "fixtures/runs.rs"]
 mod runs;
 
+#[path = "plot/geometry.rs"]
+mod geometry;
+
 use std::fs;
 use std::path::Path;
 
@@ -66,12 +69,40 @@ fn what_was_found_and_where_more_does_not_help_is_marked() {
     let run = runs::explained();
     let svg = latency(&run);
     golden("explained", &svg);
-    assert!(svg.contains("sctp retransmission timeout"), "the letter has a meaning");
+    assert!(svg.contains("SCTP retransmission timeout"), "the letter has a meaning");
     let by_kib = PlotOptions { x: Some("nodelay".into()), y: Some("rcvbuf".into()), ..PlotOptions::default() };
     golden("explained_upright", &draw(&run, &by_kib).expect("a picture"));
     // A picture of sizes is not of what the findings explain.
     let sizes = draw(&run, &PlotOptions::of(Metric::named("rcvbuf-final", &[]).expect("a metric"))).expect("a picture");
-    assert!(!sizes.contains("sctp retransmission timeout"));
+    assert!(!sizes.contains("SCTP retransmission timeout"));
+}
+
+#[test]
+fn a_picture_explains_itself() {
+    let svg = latency(&runs::explained());
+    for part in [
+        "which is worse (logarithmic scale)",
+        "A, SCTP retransmission timeout; what to try: a larger receive buffer",
+        "nodelay: on (true) turns Nagle",
+        "guest emulated by QEMU",
+    ] {
+        assert!(svg.contains(part), "{part}");
+    }
+    let line = latency(&runs::one_axis());
+    assert!(line.contains("(lower is better)") && line.contains("Completion time, logarithmic scale"));
+    assert!(line.contains("gets …: the size that the kernel gave"), "as on a map");
+    // No edge from which on more does not help stands in cells without a figure.
+    let (kernels, knees) = (runs::sctp_kernels(), |svg: &str| svg.matches("<polygon").count());
+    assert_eq!(knees(&latency(&kernels)), 3 * 2 + 1, "two in each of three kernels, and one in the legend");
+    // One figure has nothing to be darker than.
+    assert!(!latency(&runs::one_cell()).contains("darker"));
+    // Where a title does not fit, the name of the sweep is cut and not what was measured.
+    assert!(latency(&runs::hostile()).contains("…: completion time\n</text>"));
+    let missing = latency(&runs::missing_cells());
+    assert!(
+        missing.contains("timed out (2 cells), for example: 1 of 32 echoes"),
+        "one kind of reason, in other figures"
+    );
 }
 
 /// What the legend says of knees, in part.

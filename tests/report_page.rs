@@ -300,7 +300,11 @@ fn one_axis_is_a_line_and_more_are_a_map_again() {
     );
     assert_eq!((&result["curves"], &result["dots"], &result["hit"]), (&1.into(), &7.into(), &8.into()), "{result:#}");
     let text = |name: &str| result[name].as_str().unwrap_or_default();
-    assert!(text("legend").contains("from the smallest to the largest repeat. Lower is better"), "{}", text("legend"));
+    assert!(
+        text("legend").contains("(lower is better), logarithmic scale; band and bars reach from the smallest"),
+        "{}",
+        text("legend")
+    );
     assert!(text("details").contains("rcvbuf1 KiB"), "{}", text("details"));
     assert_eq!(result["cursor"][0], result["cursor"][1]);
     assert_eq!(result["moved"][0], result["moved"][1]);
@@ -459,4 +463,38 @@ fn ten_thousand_cells_stay_fast() {
         return { drawn, rows, more: document.querySelectorAll('#table tbody tr').length };",
     );
     assert_eq!((&result["drawn"], &result["rows"], &result["more"]), (&10_000.into(), &200.into(), &1200.into()));
+}
+
+#[test]
+fn no_text_of_a_map_lies_over_another_and_every_cell_is_filled() {
+    let Some(browser) = chromium() else { return };
+    for run in [runs::explained(), runs::incomplete(), runs::one_axis(), runs::grid(20, 3, 2)] {
+        let result = play(
+            &browser,
+            &page(&run),
+            "const over = [];
+            document.querySelector('.columns').style.gridTemplateColumns = 'minmax(0, 1fr)';
+            for (const width of [1376, 376, 240]) {
+                document.body.style.width = `${width}px`;
+                window.dispatchEvent(new Event('resize'));
+                await new Promise((done) => setTimeout(done, 500));
+                for (const panel of document.querySelectorAll('.panel, .ticks')) {
+                    const texts = [...panel.querySelectorAll('text, span')].map((text) => [text.textContent, text.getBoundingClientRect()]);
+                    texts.forEach(([one, a], i) => texts.slice(i + 1).forEach(([other, b]) => {
+                        const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+                        const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+                        /* boxes are larger than letters */ if (across > 3 && down > 4) over.push(`${width}: ${one} and ${other}`);
+                    }));
+                }
+            }
+            const hatches = new Set(cells().map((cell) => cell.getAttribute('fill')).filter((fill) => fill?.startsWith('url(#')));
+            const unknown = [...hatches].filter((fill) => !document.getElementById(fill.slice(5, -1)));
+            return { over, unknown };",
+        );
+        assert_eq!(
+            (&result["over"], &result["unknown"]),
+            (&serde_json::json!([]), &serde_json::json!([])),
+            "{result:#}"
+        );
+    }
 }

@@ -87,11 +87,36 @@ pub const RULES: &[Rule] = &[
     buffers::BEYOND_THE_SIZE,
 ];
 
+/// The name of a rule as people write it: `delayed-sack-with-nagle` is `delayed SACK with Nagle`.
+pub fn spoken(name: &str) -> String {
+    let words = name.split('-').map(|word| match word {
+        "tcp" | "udp" | "sctp" | "mptcp" | "ack" | "sack" | "cpu" => word.to_ascii_uppercase(),
+        "nagle" => "Nagle".to_owned(),
+        word => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 impl Rule {
     /// Looks at one repeat.
     pub(super) fn find(&self, view: &View<'_>) -> Option<Finding> {
         let sentence = (self.look)(view)?;
         let Self { name, severity, advice, source, .. } = *self;
         Some(Finding { name, severity, sentence, advice, source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RULES, spoken};
+
+    #[test]
+    fn names_are_spoken_as_people_write_them() {
+        assert_eq!(spoken("delayed-sack-with-nagle"), "delayed SACK with Nagle");
+        assert_eq!(spoken("raised-to-the-minimum"), "raised to the minimum");
+        for rule in RULES {
+            let words = spoken(rule.name);
+            assert!(!words.contains('-') && !words.starts_with("tcp") && !words.contains("sctp"), "{words}");
+        }
     }
 }

@@ -18,6 +18,6 @@ mod timers;
 mod view;
 
 pub use cell::{CellFindings, NowAndThen, explain};
-pub use finding::{Finding, RULES, Rule, Severity};
+pub use finding::{Finding, RULES, Rule, Severity, spoken};
 pub use knee::Knee;
 pub use sweep::{ClearFrom, Group, Seldom, SweepExplanation, explain_run, explain_sweep};

@@ -297,7 +297,7 @@ mod tests {
         for text in ["0.5 dB", "0.5dB", "0.5"] {
             assert_eq!(level.amount(text).ok(), Number::new(0.5), "{text}");
         }
-        assert_eq!(level.show(level.amount("0.5").expect("an amount")), "0.500000 dB");
+        assert_eq!(level.show(level.amount("0.5").expect("an amount")), "0.5000 dB");
         for (metric, text) in [
             (&Metric::Completion, "20"),
             (&Metric::Goodput, "20us"),

@@ -80,9 +80,9 @@ pub fn distribution(
             Sample::Repeats => options.metric.name().to_owned(),
         }));
     };
-    let one = match sample {
-        Sample::Chunks => "chunks",
-        Sample::Repeats => "repeats",
+    let share = match sample {
+        Sample::Chunks => "the share of chunks that were back within a time",
+        Sample::Repeats => "the share of repeats that had at most a figure",
     };
     let automatic =
         if chosen.is_empty() && lines.len() < cells.len() { ", from the fastest cell to the slowest" } else { "" };
@@ -90,7 +90,7 @@ pub fn distribution(
         title: title(manifest, options, &format!("distribution of {named}")),
         facts: facts::all(manifest, cells, &space),
         legend: Legend::Lines {
-            label: format!("Share of {one} with at most so much{automatic}"),
+            label: format!("Each line is {share}{automatic}"),
             names: lines.iter().map(|(name, _)| name.clone()).collect(),
         },
         marks: Vec::new(),
@@ -208,7 +208,7 @@ fn frame(canvas: &mut Canvas<'_>, scale: &Scale, unit: Unit, what: &str, (left, 
         canvas.line((x, top), (x, top + SIZE.1 + 4), rule, 1);
         let half = px(width(&label, LETTERS) / 2.0);
         canvas.text(
-            (x.min(left + SIZE.0 + MARGIN - half), top + SIZE.1 + 13),
+            (x.min(left + SIZE.0 + MARGIN - 4 - half), top + SIZE.1 + 13),
             &label,
             Type::new(LETTERS, text).middle(),
         );

@@ -64,7 +64,11 @@ pub(crate) fn where_it_ran(cells: &[CellSummary]) -> Vec<String> {
         facts.push(listed("kernel", &kernels));
     }
     facts.push(clocks.join(" and "));
-    facts.extend(machines.into_iter().filter(|machine| machine.starts_with("guest") || machine == "fake"));
+    facts.extend(machines.into_iter().filter_map(|machine| match machine.as_str() {
+        "guest:tcg" => Some("guest emulated by QEMU".to_owned()),
+        "guest:kvm" => Some("guest on KVM".to_owned()),
+        other => (other.starts_with("guest") || other == "fake").then(|| other.to_owned()),
+    }));
     facts.retain(|fact| !fact.is_empty());
     facts
 }

@@ -18,6 +18,8 @@ pub(super) struct Panel {
 pub(super) struct Grid<'a> {
     pub(super) x: Option<&'a Dimension>,
     pub(super) y: Option<&'a Dimension>,
+    /// What differs from panel to panel.
+    pub(super) facets: Vec<&'a Dimension>,
     pub(super) panels: Vec<Panel>,
     /// How many values the axis has that varies fastest from one panel to the next.
     pub(super) period: usize,
@@ -61,7 +63,8 @@ impl<'a> Grid<'a> {
                 cells,
             })
             .collect();
-        Self { x, y, panels, period: places(facets.last().copied()) }
+        let period = places(facets.last().copied());
+        Self { x, y, facets, panels, period }
     }
 
     /// Cells from left to right in one panel.

@@ -7,6 +7,7 @@ use super::grid::Grid;
 use super::line::{self, Lines};
 use super::map;
 use super::metric::{Direction, Metric, Stat};
+use super::notes;
 use super::options::PlotOptions;
 use super::repeats::{CellFigure, by_cell, unit};
 use super::run::Run;
@@ -14,15 +15,12 @@ use super::scale::Scale;
 use super::sheet::{Legend, Sheet};
 use super::space::Space;
 use super::text::clean;
-use super::tile::{Figure, Tile, word};
+use super::tile::{Figure, Tile};
 use super::unit::Unit;
 use super::why;
 use crate::measurement::Outcome;
 use crate::record::{Manifest, Record};
 use crate::stats::CellSummary;
-
-/// Most reasons that are written out beneath a picture.
-const MAX_REASONS: usize = 5;
 
 /// Whether any cell has a figure of that metric.
 pub fn has_figures(records: &[Record], metric: &Metric) -> bool {
@@ -50,12 +48,13 @@ pub fn heatmap(run: Run<'_>, options: &PlotOptions) -> Result<String, PlotError>
     let of = statistic(options.stat, cells);
     let metric = options.metric.title();
     let (why, marks) = why::of(run, &options.metric, options.stat);
+    let notes = notes::letters(&marks).into_iter().chain(notes::reasons(cells)).collect();
     let mut sheet = Sheet {
         title: title(manifest, options, &in_title(&options.metric)),
         facts: facts::all(manifest, cells, &space),
         legend: Legend::Words(nothing(&options.metric, cells)),
         marks,
-        notes: reasons(cells),
+        notes,
     };
     let is_line = grid.is_line();
     if let Some(scale) = scale {
@@ -63,15 +62,17 @@ pub fn heatmap(run: Run<'_>, options: &PlotOptions) -> Result<String, PlotError>
         sheet.legend = if is_line {
             let direction = direction(&options.metric, options.stat);
             Legend::Words(format!(
-                "{metric}, {of}; the band and the bars reach from the smallest to the largest repeat{direction}"
+                "{metric}, {of}{direction}; band and bars reach from the smallest to the largest repeat"
             ))
+        } else if figures.iter().flatten().count() == 1 {
+            // One figure has nothing to be darker than.
+            Legend::Words(format!("{metric}, {of}"))
         } else {
             Legend::Bar { label: format!("{metric}, {of}: {darker}"), scale, unit, map: Map::Figures }
         };
     }
     if is_line {
-        // Not from zero where the scale is logarithmic, and so said by its ticks.
-        let scale = Scale::of(line::ends(&figures)).map(Scale::widened);
+        let scale = Scale::of(line::ends(&figures)).map(Scale::of_a_line);
         let lines = Lines { grid: &grid, cells, figures: &figures, why: &why, scale, unit, name: metric };
         return line::draw(&lines, sheet, options.theme);
     }
@@ -135,8 +136,8 @@ pub(super) fn darker(metric: &Metric, stat: Stat) -> &'static str {
 /// The same for a line.
 pub(super) fn direction(metric: &Metric, stat: Stat) -> &'static str {
     match (stat, metric.direction()) {
-        (Stat::Spread, _) | (_, Direction::WorseUp) => ". Lower is better",
-        (_, Direction::WorseDown) => ". Higher is better",
+        (Stat::Spread, _) | (_, Direction::WorseUp) => " (lower is better)",
+        (_, Direction::WorseDown) => " (higher is better)",
         (_, Direction::Neutral) => "",
     }
 }
@@ -160,32 +161,4 @@ fn nothing(metric: &Metric, cells: &[CellSummary]) -> String {
         _ if metric.is_printed() => format!("No repeat has a number for {what}."),
         _ => format!("{what} was not recorded in any cell."),
     }
-}
-
-/// Why cells were not measured, each reason once, the most frequent first.
-pub(super) fn reasons(cells: &[CellSummary]) -> Vec<String> {
-    let mut found: Vec<(Outcome, &str, usize)> = Vec::new();
-    for reason in cells.iter().flat_map(|cell| &cell.reasons) {
-        let same = found.iter_mut().find(|(outcome, text, _)| (*outcome, *text) == (reason.outcome, &reason.text));
-        if let Some((_, _, count)) = same {
-            *count += 1;
-        } else if found.len() < 64 {
-            // Thousands of cells with a text of their own each are not listed, nor looked through.
-            found.push((reason.outcome, &reason.text, 1));
-        }
-    }
-    found.sort_by(|a, b| b.2.cmp(&a.2).then(a.0.cmp(&b.0)).then(a.1.cmp(b.1)));
-    let more = found.len().saturating_sub(MAX_REASONS);
-    let mut notes: Vec<String> = found
-        .into_iter()
-        .take(MAX_REASONS)
-        .map(|(outcome, text, count)| {
-            let cells = if count == 1 { "1 cell".to_owned() } else { format!("{count} cells") };
-            format!("{} ({cells}): {}", word(outcome), clean(text))
-        })
-        .collect();
-    if more > 0 {
-        notes.push(format!("and {more} more: the page of this run shows them"));
-    }
-    notes
 }

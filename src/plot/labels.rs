@@ -1,15 +1,15 @@
 //! Labels along an axis: all of them where there is room, upright where that helps, and otherwise some of them, always with
 //! the first and the last.
 
-use super::canvas::px;
+use super::canvas::{count, px};
 use super::text::width;
 
 /// Size of labels.
 pub(super) const SIZE: f64 = 11.0;
 /// Size of the second line of a label.
 pub(super) const SECOND: f64 = 9.5;
-/// Longest label in pixels.
-const MAX: f64 = 150.0;
+/// Longest label in pixels: three numbers of ten digits.
+const MAX: f64 = 190.0;
 
 /// The label of one value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +20,14 @@ pub(super) struct Label {
 }
 
 impl Label {
+    /// All of it in one line, for labels that run upwards.
+    pub(super) fn in_one(&self) -> String {
+        match &self.second {
+            Some(second) => format!("{} ({second})", self.text),
+            None => self.text.clone(),
+        }
+    }
+
     fn width(&self) -> f64 {
         width(&self.text, SIZE).max(self.second.as_ref().map_or(0.0, |second| width(second, SECOND))).min(MAX)
     }
@@ -36,17 +44,30 @@ pub(super) struct Along {
 }
 
 /// Longest text of an upright label, in pixels.
-pub(super) const UPRIGHT: f64 = 120.0;
+pub(super) const UPRIGHT: f64 = MAX;
+/// Between labels side by side.
+const APART: f64 = 6.0;
+
+/// The width of a column on which every label is level.
+pub(super) fn level_column(labels: &[Label]) -> i32 {
+    px((labels.iter().map(Label::width).fold(0.0, f64::max) + APART).ceil())
+}
+
+/// Room for a level label of a column.
+pub(super) fn level_room(along: Along, column: i32) -> f64 {
+    f64::from(column) * f64::from(count(along.every)) - APART
+}
 
 /// Labels beneath columns of that width.
 pub(super) fn along(labels: &[Label], column: i32, numbers: bool) -> Along {
     let widest = labels.iter().map(Label::width).fold(0.0, f64::max);
+    let tallest = labels.iter().map(|label| width(&label.in_one(), SIZE)).fold(0.0, f64::max).min(UPRIGHT);
     let column = f64::from(column);
     let lines = if labels.iter().any(|label| label.second.is_some()) { 2 } else { 1 };
     let level = |every: usize| Along { upright: false, every, height: 8 + 14 * lines };
-    let upright = |every: usize| Along { upright: true, every, height: 10 + px(widest.min(UPRIGHT)) };
+    let upright = |every: usize| Along { upright: true, every, height: 10 + px(tallest) };
     let every = |room: f64| usize::try_from(px((room / column).ceil())).unwrap_or(1).max(1);
-    if widest + 6.0 <= column {
+    if widest + APART <= column {
         level(1)
     } else if column >= SIZE + 3.0 && (!numbers || labels.len() <= 40) {
         upright(1)

@@ -14,6 +14,7 @@ use super::text::width;
 use super::tile::{self, Side, Tile};
 use super::unit::Unit;
 use super::why::Why;
+use crate::measurement::Outcome;
 use crate::stats::CellSummary;
 
 /// What is drawn.
@@ -37,24 +38,27 @@ pub(super) fn ends(figures: &[Option<CellFigure>]) -> impl Iterator<Item = f64> 
 /// Draws them.
 pub(super) fn draw(lines: &Lines<'_>, mut sheet: Sheet, theme: Theme) -> Result<String, PlotError> {
     let Lines { grid, cells, figures, why, scale, unit, name } = *lines;
-    let (x, _) = super::map::axis_labels(grid, cells, grid.x, |place| place);
-    for (cell, figure) in cells.iter().zip(figures) {
-        let tile = if figure.is_some() { None } else { Some(Tile::without_figure(cell)) };
-        if let Some(tile) = tile {
-            tile.marks(&mut sheet.marks);
-        }
+    let (x, said) = super::map::axis_labels(grid, cells, grid.x, |place| place);
+    sheet.notes.splice(0..0, super::map::gets(said.iter().map(super::given::Given::verdict).collect()));
+    for (cell, _) in cells.iter().zip(figures).filter(|(_, figure)| figure.is_none()) {
+        Tile::without_figure(cell).marks(&mut sheet.marks);
     }
-    if why.iter().any(|why| !why.knees.is_empty()) {
+    if cells.iter().zip(figures).any(|(cell, figure)| figure.is_some() && is_partly(cell)) {
+        sheet.marks.push(Mark::Partly);
+    }
+    if why.iter().zip(figures).any(|(why, figure)| figure.is_some() && !why.knees.is_empty()) {
         sheet.marks.push(Mark::Knee);
     }
     let ticks = scale.map_or_else(Vec::new, |scale| scale.ticks(unit, 6));
     let left = px(ticks.iter().map(|(_, label)| width(label, SIZE)).fold(0.0, f64::max)).max(30);
-    let layout = Layout::new(grid, layout::LINE, &x, left);
+    let layout = Layout::new(grid, layout::LINE, &x, (left, &names(name, scale)));
+    sheet.notes.splice(0..0, axes::meanings(&layout, grid));
     let laid = sheet.lay(layout.width);
     let top = laid.head();
     let size = (i64::from(layout.width), i64::from(top) + i64::from(layout.height) + i64::from(laid.foot()));
     picture(size, theme, (&sheet.title, &sheet.facts.join(", ")), |canvas| {
         laid.draw_head(canvas);
+        axes::name_above(canvas, &layout, top);
         for (index, panel) in grid.panels.iter().enumerate() {
             let origin = layout.origin(index, top);
             axes::titles(canvas, &layout, panel, origin);
@@ -62,14 +66,25 @@ pub(super) fn draw(lines: &Lines<'_>, mut sheet: Sheet, theme: Theme) -> Result<
                 draw_panel(canvas, lines, panel, &layout, scale, (origin, layout.is_first(index)));
             }
             if layout.is_first(index) {
-                axes::name_beside(canvas, &layout, &[name], origin);
+                axes::name_beside(canvas, &layout, origin);
             }
             if layout.is_last(index) {
-                axes::beneath(canvas, &layout, &x, grid.x, (origin.0, origin.1 + layout.panel().1));
+                axes::beneath(canvas, &layout, &x, grid.x, (index, (origin.0, origin.1 + layout.panel().1)));
             }
         }
         laid.draw_foot(canvas, top + layout.height);
     })
+}
+
+/// What the axis upwards is called, the longest form first.
+fn names(name: &str, scale: Option<Scale>) -> [String; 2] {
+    let name = name.to_owned();
+    [scale.map_or_else(|| name.clone(), |scale| format!("{name}, {}", scale.steps())), name]
+}
+
+/// Whether not all repeats of a cell were measured.
+fn is_partly(cell: &CellSummary) -> bool {
+    cell.outcome.worst != Outcome::Measured
 }
 
 /// One panel: the grid, then what was not measured, the ranges, the line and its points, and their figures.
@@ -161,13 +176,20 @@ fn draw_panel(
         panel.cells.iter().enumerate().filter_map(|(place, cell)| Some((place, lines.why.get((*cell)?)?)))
     {
         let column = Area { x: origin.0 + w * count(place), y: origin.1, w, h };
-        if !why.knees.is_empty() {
+        if !why.knees.is_empty() && found.get(place).is_some_and(|(_, figure)| figure.is_some()) {
             let middle = Area { x: centre(place), w: w / 2, ..column };
             tile::bracket(canvas, middle, muted, Side::Left);
         }
         if w >= 14 {
             let label = Area { y: origin.1 + 2, h: 14, ..column };
             tile::letters(canvas, label, &why.letters, text);
+        }
+    }
+    for (place, _) in found.iter().filter(|(_, figure)| figure.is_some()) {
+        let cell = panel.cells.get(*place).copied().flatten().and_then(|cell| lines.cells.get(cell));
+        if cell.is_some_and(is_partly) {
+            let column = Area { x: origin.0 + w * count(*place), y: origin.1, w: w - 4, h };
+            tile::corner(canvas, column, text);
         }
     }
     canvas.line((origin.0, origin.1 + h), (origin.0 + wide, origin.1 + h), muted, 1);

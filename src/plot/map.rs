@@ -45,19 +45,18 @@ pub(super) fn draw(
     if grid.panels.iter().any(|panel| panel.cells.contains(&None)) {
         Tile::Absent.marks(&mut sheet.marks);
     }
-    if !verdicts.is_empty() {
-        verdicts.sort_unstable();
-        let what =
-            "gets …: the size that the kernel gave, where it is not the double of the request that Linux usually gives";
-        sheet.notes.insert(0, format!("{what} ({})", verdicts.join(", ")));
-    }
+    sheet.notes.splice(0..0, gets(verdicts));
 
     let named = |axis: Option<&Dimension>, knee: &String| axis.is_some_and(|axis| axis.is(knee));
-    if why.iter().flat_map(|why| &why.knees).any(|knee| named(grid.x, knee) || named(grid.y, knee)) {
+    // A cell without a figure is not a place that anything was found from.
+    let bends = why.iter().zip(&tiles).filter(|(_, tile)| matches!(tile, Tile::Figure(_)));
+    if bends.flat_map(|(why, _)| &why.knees).any(|knee| named(grid.x, knee) || named(grid.y, knee)) {
         sheet.marks.push(Mark::Knee);
     }
 
-    let layout = Layout::new(grid, layout::MAP, &x, labels::beside(&y));
+    let upwards: Vec<String> = grid.y.map_or_else(Vec::new, |axis| vec![axis.title(), axis.name.clone()]);
+    let layout = Layout::new(grid, layout::MAP, &x, (labels::beside(&y), &upwards));
+    sheet.notes.splice(0..0, axes::meanings(&layout, grid));
     let laid = sheet.lay(layout.width);
     let top = laid.head();
     let size = (i64::from(layout.width), i64::from(top) + i64::from(layout.height) + i64::from(laid.foot()));
@@ -66,6 +65,7 @@ pub(super) fn draw(
     let lettering = tile::lettering(&tiles, (w - gap, h - gap));
     picture(size, theme, (&sheet.title, &sheet.facts.join(", ")), |canvas| {
         laid.draw_head(canvas);
+        axes::name_above(canvas, &layout, top);
         for (index, panel) in grid.panels.iter().enumerate() {
             let origin = layout.origin(index, top);
             axes::titles(canvas, &layout, panel, origin);
@@ -75,7 +75,7 @@ pub(super) fn draw(
                 let tile = cell.and_then(|cell| tiles.get(cell)).unwrap_or(&Tile::Absent);
                 let why = cell.and_then(|cell| why.get(cell));
                 tile::draw(canvas, area, tile, (map, lettering), why.map_or("", |why| &why.letters));
-                for knee in why.iter().flat_map(|why| &why.knees) {
+                for knee in why.iter().filter(|_| matches!(tile, Tile::Figure(_))).flat_map(|why| &why.knees) {
                     if named(grid.x, knee) {
                         tile::knee(canvas, area, tile, map, Side::Left);
                     } else if named(grid.y, knee) {
@@ -84,14 +84,24 @@ pub(super) fn draw(
                 }
             }
             if layout.is_first(index) {
-                axes::beside(canvas, &layout, &y, grid.y, origin);
+                axes::beside(canvas, &layout, &y, origin);
+                axes::name_beside(canvas, &layout, origin);
             }
             if layout.is_last(index) {
-                axes::beneath(canvas, &layout, &x, grid.x, (origin.0, origin.1 + layout.panel().1));
+                axes::beneath(canvas, &layout, &x, grid.x, (index, (origin.0, origin.1 + layout.panel().1)));
             }
         }
         laid.draw_foot(canvas, top + layout.height);
     })
+}
+
+/// What `gets` in a label means, and why the kernel gave another size.
+pub(super) fn gets(mut verdicts: Vec<&'static str>) -> Option<String> {
+    verdicts.sort_unstable();
+    verdicts.dedup();
+    let what =
+        "gets …: the size that the kernel gave, where it is not the double of the request that Linux usually gives";
+    (!verdicts.is_empty()).then(|| format!("{what} ({})", verdicts.join(", ")))
 }
 
 /// The labels of an axis. Where it asks for a buffer and all cells of a value were given the same other size, the label

@@ -17,6 +17,7 @@ mod layout;
 mod line;
 mod map;
 mod metric;
+mod notes;
 mod options;
 mod over_time;
 mod png;

@@ -96,8 +96,8 @@ pub fn ratio(first: Run<'_>, second: Run<'_>, options: &PlotOptions) -> Result<S
             title,
             facts,
             legend: Legend::Words(format!(
-                "{metric}, {of}, second run over first; band and bars: from smallest over largest repeat to largest over \
-                 smallest{better}"
+                "{metric}, {of}, second run over first{better}; band and bars: from smallest over largest repeat to largest \
+                 over smallest"
             )),
             marks: Vec::new(),
             notes: Vec::new(),

@@ -61,6 +61,19 @@ impl Scale {
         Self { low: (self.low - margin).max(least), high: self.high + margin, ..self }
     }
 
+    /// The scale of a line: clear of both edges, and from zero on where it has even steps and would else begin near it. A
+    /// line that begins higher says so by its ticks.
+    pub(crate) fn of_a_line(self) -> Self {
+        let wide = self.widened();
+        let near = !wide.log && wide.low > 0.0 && wide.low < wide.high / 2.0;
+        if near { Self { low: 0.0, ..wide } } else { wide }
+    }
+
+    /// How its steps go, for a legend.
+    pub(crate) const fn steps(&self) -> &'static str {
+        if self.log { "logarithmic scale" } else { "linear scale" }
+    }
+
     /// The place of a figure.
     pub(crate) fn place(&self, figure: f64) -> f64 {
         let place = if self.log {
@@ -103,7 +116,14 @@ impl Scale {
         let grids: &[(f64, &[f64])] = if unit.is_binary() {
             &[(2.0, &[1.0]), (4.0, &[1.0]), (16.0, &[1.0]), (256.0, &[1.0]), (65536.0, &[1.0])]
         } else {
-            &[(10.0, &[1.0, 2.0, 5.0]), (10.0, &[1.0, 3.0]), (10.0, &[1.0]), (100.0, &[1.0]), (1000.0, &[1.0])]
+            &[
+                (10.0, &[1.0, 2.0, 5.0]),
+                (10.0, &[1.0, 3.0]),
+                (10.0, &[1.0]),
+                (100.0, &[1.0]),
+                (1000.0, &[1.0]),
+                (1e6, &[1.0]),
+            ]
         };
         let on = |&(base, steps): &(f64, &[f64])| -> Vec<f64> {
             let first = self.low.log(base).floor() - 1.0;
@@ -169,6 +189,14 @@ mod tests {
         let one = Scale::of([0.0].into_iter()).expect("a scale");
         assert!(one.high > one.low);
         assert_eq!(Scale::of(std::iter::empty()), None);
+    }
+
+    #[test]
+    fn a_line_that_would_begin_near_zero_begins_there() {
+        let line = |low, high| Scale::of([low, high].into_iter()).map(Scale::of_a_line).expect("a scale");
+        assert!(line(2e6, 6e6).low.abs() < 1e-9);
+        assert!(line(5e6, 6e6).low > 4e6, "what differs little is shown large");
+        assert!(line(1e6, 1e9).log && line(-2.0, 6.0).low < -2.0);
     }
 
     #[test]

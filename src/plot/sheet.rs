@@ -6,6 +6,7 @@ use super::scale::Scale;
 use super::text::{bold_width, fit, lines, width, wrap};
 use super::tile::{self, Side};
 use super::unit::Unit;
+use crate::explain::spoken;
 use crate::measurement::Outcome;
 
 /// Pixels around everything.
@@ -41,7 +42,7 @@ impl Mark {
 
     fn words(self) -> String {
         match self {
-            Self::Finding(_, name) => name.replace('-', " "),
+            Self::Finding(_, name) => spoken(name),
             Self::Knee => {
                 "from here on more does not help: within 5 % of the best, or within the repeats' range".to_owned()
             }
@@ -81,11 +82,26 @@ pub(super) struct Laid<'a> {
     sheet: &'a Sheet,
     width: i32,
     facts: Vec<String>,
+    /// The sentence of the legend.
+    legend: Vec<String>,
     /// Rows of marks, each with its distance from the left.
     marks: Vec<Vec<(i32, Mark)>>,
     /// Rows of names of lines, with their number.
     names: Vec<Vec<(i32, usize)>>,
     notes: Vec<String>,
+}
+
+/// Most lines of the legend's sentence.
+const SENTENCE: usize = 3;
+
+/// A title that fits: of `sweep: what was measured` the sweep's name is cut, for the rest is shorter and says more.
+fn fit_title(title: &str, room: f64) -> String {
+    let size = TITLE * 1.12;
+    let Some((name, what)) = title.rsplit_once(": ").filter(|_| width(title, size) > room) else {
+        return fit(title, size, room);
+    };
+    let left = room - width(": ", size) - width(what, size);
+    if left < room / 4.0 { fit(title, size, room) } else { format!("{}: {what}", fit(name, size, left)) }
 }
 
 /// Puts items of those widths into rows, and returns each one's distance from the left.
@@ -117,10 +133,16 @@ impl Sheet {
             Legend::Bar { .. } | Legend::Words(_) => &[],
         };
         let most = f64::from(room) - 40.0;
+        let sentence = match &self.legend {
+            Legend::Bar { label, scale, .. } => format!("{label} ({})", scale.steps()),
+            Legend::Lines { label, .. } => label.clone(),
+            Legend::Words(words) => words.clone(),
+        };
         Laid {
             sheet: self,
             width: width_px,
             facts: lines(&self.facts, FACT, f64::from(room)),
+            legend: wrap(&sentence, FACT, f64::from(room), SENTENCE),
             marks: flow(marks.into_iter().map(|mark| (mark, width(&mark.words(), NOTE) + 26.0)), room),
             names: flow(names.iter().enumerate().map(|(i, name)| (i, width(name, FACT).min(most) + 34.0)), room),
             notes: self.notes.iter().flat_map(|note| wrap(note, NOTE, f64::from(room), 2)).collect(),
@@ -132,10 +154,11 @@ impl Laid<'_> {
     /// Height of what stands above the picture.
     pub(super) fn head(&self) -> i32 {
         let legend = match self.sheet.legend {
-            Legend::Bar { .. } => 60,
-            Legend::Lines { .. } => 22 + LINE * count(self.names.len()),
-            Legend::Words(_) => 24,
+            Legend::Bar { .. } => 60 - LINE,
+            Legend::Lines { .. } => 22 - LINE + LINE * count(self.names.len()),
+            Legend::Words(_) => 24 - LINE,
         };
+        let legend = legend + LINE * count(self.legend.len());
         MARGIN + 30 + LINE * count(self.facts.len()) + 20 + legend + self.marks_height() + 12
     }
 
@@ -154,7 +177,7 @@ impl Laid<'_> {
         let (text, muted) = (canvas.palette.text, canvas.palette.muted);
         let room = f64::from(self.width - 2 * MARGIN);
         let mut y = MARGIN + 8;
-        let title = fit(&self.sheet.title, TITLE * 1.12, room);
+        let title = fit_title(&self.sheet.title, room);
         debug_assert!(bold_width(&title, TITLE) <= room + 1.0);
         canvas.text((MARGIN, y), &title, Type::new(TITLE, text).bold());
         y += 30;
@@ -163,21 +186,18 @@ impl Laid<'_> {
             y += LINE;
         }
         y += 12;
+        for line in &self.legend {
+            canvas.text((MARGIN, y), line, Type::new(FACT, text));
+            y += LINE;
+        }
+        y -= LINE;
         match &self.sheet.legend {
-            Legend::Bar { label, scale, unit, map } => {
-                canvas.text((MARGIN, y), &fit(label, FACT, room), Type::new(FACT, text));
+            Legend::Bar { scale, unit, map, .. } => {
                 bar(canvas, y + 14, scale, *unit, *map);
                 y += 60;
             }
-            Legend::Lines { label, .. } => {
-                canvas.text((MARGIN, y), &fit(label, FACT, room), Type::new(FACT, text));
-                y += 22;
-                y = self.draw_names(canvas, y);
-            }
-            Legend::Words(words) => {
-                canvas.text((MARGIN, y), &fit(words, FACT, room), Type::new(FACT, text));
-                y += 24;
-            }
+            Legend::Lines { .. } => y = self.draw_names(canvas, y + 22),
+            Legend::Words(_) => y += 24,
         }
         for row in &self.marks {
             for &(x, mark) in row {
@@ -231,16 +251,29 @@ fn bar(canvas: &mut Canvas<'_>, y: i32, scale: &Scale, unit: Unit, map: Map) {
         canvas.rect(Area { x: BAR.x + step * w, y, w: w + over, h: BAR.h }, map.at(place));
     }
     let (text, muted) = (canvas.palette.text, canvas.palette.muted);
-    let mut free = f64::MIN;
-    for (value, label) in scale.ticks(unit, 5) {
-        let x = BAR.x + px(scale.place(value) * f64::from(BAR.w));
+    let level = y + BAR.h + 12;
+    let ticks: Vec<(i32, String)> = scale
+        .ticks(unit, 5)
+        .into_iter()
+        .map(|(value, label)| (BAR.x + px(scale.place(value) * f64::from(BAR.w)), label))
+        .collect();
+    // Both ends are told, by the round figure that is there or else by what it is.
+    let end = |x: i32, value: f64| {
+        let round = ticks.iter().find(|(at, _)| (at - x).abs() <= 1).map(|(_, label)| label.clone());
+        round.unwrap_or_else(|| if value == 0.0 { "0".to_owned() } else { unit.end(value) })
+    };
+    let (low, high) = (end(BAR.x, scale.low), end(BAR.x + BAR.w, scale.high));
+    canvas.text((BAR.x, level), &low, Type::new(NOTE, text));
+    canvas.text((BAR.x + BAR.w, level), &high, Type::new(NOTE, text).end());
+    let apart = 7.0;
+    let mut free = f64::from(BAR.x) + width(&low, NOTE) + apart;
+    let last = f64::from(BAR.x + BAR.w) - width(&high, NOTE) - apart;
+    for (x, label) in ticks {
         let half = width(&label, NOTE) / 2.0;
-        canvas.line((x, y + BAR.h), (x, y + BAR.h + 4), muted, 1);
-        if f64::from(x) - half > free {
-            // The first one may not stick out to the left of everything else.
-            let centre = x.max(MARGIN + px(half) - 6);
-            canvas.text((centre, y + BAR.h + 12), &label, Type::new(NOTE, text).middle());
-            free = f64::from(centre) + half + 6.0;
+        if f64::from(x) - half >= free && f64::from(x) + half <= last {
+            canvas.line((x, y + BAR.h), (x, y + BAR.h + 4), muted, 1);
+            canvas.text((x, level), &label, Type::new(NOTE, text).middle());
+            free = f64::from(x) + half + apart;
         }
     }
 }

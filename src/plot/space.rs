@@ -75,6 +75,10 @@ pub(crate) struct Choice {
 enum Key {
     Missing,
     Axis(Value),
+    /// A word, by its place in the sweep file: the order that a person gave it, such as `32K`, `128K`, `512K`.
+    Word(usize, Vec<Part>),
+    /// The kernel decides.
+    Default,
     /// Of axes that move together.
     Together(Vec<Key>),
     Release(Vec<Part>),
@@ -109,10 +113,12 @@ impl Key {
     fn rank(&self) -> u8 {
         match self {
             Self::Axis(_) => 0,
-            Self::Together(_) => 1,
-            Self::Release(_) => 2,
-            Self::Clock(_) => 3,
-            Self::Missing => 4,
+            Self::Word(..) => 1,
+            Self::Default => 2,
+            Self::Together(_) => 3,
+            Self::Release(_) => 4,
+            Self::Clock(_) => 5,
+            Self::Missing => 6,
         }
     }
 }
@@ -121,6 +127,7 @@ impl Ord for Key {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Axis(a), Self::Axis(b)) => a.cmp(b),
+            (Self::Word(a, letters), Self::Word(b, others)) => a.cmp(b).then_with(|| letters.cmp(others)),
             (Self::Together(a), Self::Together(b)) => a.cmp(b),
             (Self::Release(a), Self::Release(b)) => a.cmp(b),
             (Self::Clock(a), Self::Clock(b)) => a.cmp(b),
@@ -163,20 +170,49 @@ fn zips(manifest: &Manifest) -> Vec<Vec<String>> {
     paths.into_iter().map(|zip| zip.into_iter().map(name).collect()).collect()
 }
 
+/// What a key sets, without the kind of workload that it is for: a picture is of one that has it.
+fn about(about: &'static str) -> &'static str {
+    // Of a value of the user's own only they know what it is.
+    if about.contains("{NAME}") { "" } else { about.split_once(" only: ").map_or(about, |(_, rest)| rest) }
+}
+
+/// The values of each axis as the sweep file has them, by name.
+fn listed(manifest: &Manifest) -> BTreeMap<String, Vec<Value>> {
+    let axes = manifest.sweep.resolved.get("axes").and_then(serde_json::Value::as_array);
+    let named = axes.into_iter().flatten().filter_map(|axis| {
+        let values = serde_json::from_value(axis.get("values")?.clone()).ok()?;
+        Some((axis.get("name")?.as_str()?.to_owned(), values))
+    });
+    named.collect()
+}
+
+/// The place of a value among the others of its axis.
+fn key(value: &Value, listed: Option<&Vec<Value>>) -> Key {
+    match value {
+        value if value.is_default() => Key::Default,
+        Value::Text(text) if !value.has_size() => {
+            let place = listed.and_then(|values| values.iter().position(|listed| listed == value));
+            Key::Word(place.unwrap_or(usize::MAX), parts(text))
+        }
+        value => Key::Axis(value.clone()),
+    }
+}
+
 /// The value of a cell on an axis.
-fn value(cell: &CellSummary, name: &str) -> (Key, String) {
+fn value(cell: &CellSummary, name: &str, listed: Option<&Vec<Value>>) -> (Key, String) {
     match cell.axes.get(name) {
         None => (Key::Missing, "–".to_owned()),
         Some(value) => {
             let shown = find(name).map_or_else(|| value.to_string(), |key| key.kind.show(value));
-            (Key::Axis(value.clone()), clean(&shown))
+            (key(value, listed), clean(&shown))
         }
     }
 }
 
 /// The values of a cell on axes that move together: one text where all are the same.
-fn values(cell: &CellSummary, names: &[String]) -> (Key, String) {
-    let (keys, mut shown): (Vec<Key>, Vec<String>) = names.iter().map(|name| value(cell, name)).unzip();
+fn values(cell: &CellSummary, names: &[String], listed: &BTreeMap<String, Vec<Value>>) -> (Key, String) {
+    let one = |name: &String| value(cell, name, listed.get(name));
+    let (keys, mut shown): (Vec<Key>, Vec<String>) = names.iter().map(one).unzip();
     if shown.windows(2).all(|pair| pair[0] == pair[1]) {
         shown.truncate(1);
     }
@@ -195,17 +231,18 @@ impl Space {
         }
         let zips: Vec<Vec<String>> =
             zips(manifest).into_iter().filter(|zip| zip.iter().all(|name| names.contains(&name.as_str()))).collect();
+        let listed = listed(manifest);
         let mut space = Self { dimensions: Vec::new(), places: vec![Vec::new(); cells.len()] };
         for name in names {
             match zips.iter().find(|zip| zip.iter().any(|other| other == name)) {
                 Some(zip) if zip.first().is_some_and(|first| first == name) => {
                     let name = clean(&zip.join(TOGETHER));
-                    space.add(name, "they move together", cells.iter().map(|cell| values(cell, zip)));
+                    space.add(name, "they move together", cells.iter().map(|cell| values(cell, zip, &listed)));
                 }
                 Some(_) => {}
                 None => {
-                    let about = find(name).map_or("", |key| key.about);
-                    space.add(clean(name), about, cells.iter().map(|cell| value(cell, name)));
+                    let about = find(name).map_or("", |key| about(key.about));
+                    space.add(clean(name), about, cells.iter().map(|cell| value(cell, name, listed.get(name))));
                 }
             }
         }
@@ -312,7 +349,22 @@ fn section(name: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::parts;
+    use super::{Value, key, parts};
+
+    #[test]
+    fn words_are_in_the_order_of_the_sweep_file_and_sizes_in_that_of_their_sizes() {
+        let values =
+            |texts: &[&str]| -> Vec<Value> { texts.iter().map(|text| Value::Text((*text).to_owned())).collect() };
+        let sorted = |texts: &[&str], listed: &[&str]| -> Vec<String> {
+            let (mut values, listed) = (values(texts), values(listed));
+            values.sort_by_key(|value| key(value, Some(&listed)));
+            values.iter().map(ToString::to_string).collect()
+        };
+        let sizes = ["default", "32K", "128K", "512K"];
+        assert_eq!(sorted(&["512K", "default", "128K", "32K"], &sizes), ["32K", "128K", "512K", "default"]);
+        assert_eq!(sorted(&["10ms", "2ms"], &["10ms", "2ms"]), ["2ms", "10ms"]);
+        assert_eq!(sorted(&["v10", "v9"], &[]), ["v9", "v10"], "those that no file lists, by their numbers");
+    }
 
     #[test]
     fn releases_are_ordered_by_their_numbers() {

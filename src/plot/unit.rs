@@ -69,7 +69,7 @@ impl Unit {
             // Only a program's number has a fraction of the smallest unit.
             Self::Nanoseconds if value < 1000.0 && value.fract() != 0.0 => in_unit(value, "ns"),
             Self::BitsPerSecond if value < 1000.0 && value.fract() != 0.0 => in_unit(value, "bit/s"),
-            Self::Number => in_unit(value, "").replacen('-', "−", 1),
+            Self::Number => in_unit(value, "").replace('-', "−"),
             Self::Nanoseconds => Span(whole(value)).to_string(),
             Self::BitsPerSecond => BitRate(whole(value)).to_string(),
             Self::Bytes => {
@@ -91,6 +91,11 @@ impl Unit {
             }
             Self::Ratio => format!("×{}", digits(value)),
         }
+    }
+
+    /// The end of a scale: as a figure, or for ratios as a factor.
+    pub(super) fn end(self, value: f64) -> String {
+        if self == Self::Ratio { self.tick(value, None) } else { self.show(value) }
     }
 
     /// Shorter and shorter forms, for cells with little room.
@@ -195,7 +200,7 @@ mod tests {
         assert_eq!(Unit::Number.tick(0.002, Some(0.001)), "0.002");
         assert_eq!([0.001, 1.0, 1e-9].map(|number| Unit::Number.tick(number, None)), ["0.001", "1", "1e−9"]);
         assert_eq!(Unit::Number.tick(0.000_002, Some(0.000_001)), "0.000002");
-        assert_eq!([12.5, 0.25, -2e6].map(|ns| Unit::Nanoseconds.show(ns)), ["12.50 ns", "0.250000 ns", "−2.00 ms"]);
+        assert_eq!([12.5, 0.25, -2e6].map(|ns| Unit::Nanoseconds.show(ns)), ["12.50 ns", "0.2500 ns", "−2.00 ms"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::words::{
     MISSING, both, clock, distinct, imprecise, kernel, known, not_precise, number, or_dash, outcome, percent, rate,
     span, value,
 };
-use crate::explain::CellFindings;
+use crate::explain::{CellFindings, spoken};
 use crate::settings::Value;
 use crate::stats::{CellSummary, Shape};
 
@@ -163,10 +163,9 @@ impl Columns {
 
 /// Why, in a few words: what explains most, else what explains the slowest repeats.
 fn in_short(found: &CellFindings) -> Option<String> {
-    let name = |name: &str| name.replace('-', " ");
     let seldom = found.now_and_then.first();
-    let seldom = seldom.map(|one| format!("{}: {}", one.how_often(found.repeats), name(one.finding.name)));
-    found.first().map(|finding| name(finding.name)).or(seldom)
+    let seldom = seldom.map(|one| format!("{}: {}", one.how_often(found.repeats), spoken(one.finding.name)));
+    found.first().map(|finding| spoken(finding.name)).or(seldom)
 }
 
 /// A cell for a number, to the right.

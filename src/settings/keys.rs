@@ -332,7 +332,7 @@ const NODELAY: [Key; 3] = socket_keys!(
     "nodelay",
     Some("nodelay"),
     SWITCH_OR_DEFAULT,
-    "true turns Nagle's algorithm off, false turns it on (TCP_NODELAY, SCTP_NODELAY)",
+    "on (true) turns Nagle's algorithm off, off (false) turns it on (TCP_NODELAY, SCTP_NODELAY)",
     nodelay,
     Value::bool,
     Value::Bool

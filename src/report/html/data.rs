@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use crate::explain::Finding;
+use crate::explain::{Finding, spoken};
 use crate::measurement::{Measurement, Number, Outcome};
 use crate::plot::colour::Map;
 use crate::plot::repeats::{CellFigure, by_cell};
@@ -222,7 +222,7 @@ fn scales(medians: &[Option<CellFigure>], metric: &Metric, stat: Stat) -> (Optio
         |scale: Scale| ScaleData { low: scale.low, high: scale.high, log: scale.log, ticks: scale.ticks(unit, 5) };
     let map = Scale::of(figures.iter().map(|figure| figure.value));
     let line = Scale::of(figures.iter().flat_map(|figure| [figure.low, figure.value, figure.high]));
-    (map.map(data), line.map(Scale::widened).map(data))
+    (map.map(data), line.map(Scale::of_a_line).map(data))
 }
 
 /// The data as JSON that can stand in a page: nothing in it can end the block that it stands in.
@@ -273,8 +273,7 @@ pub(super) fn json(run: Run<'_>) -> String {
                 .get(index)
                 .map(|found| {
                     let place = |(often, found): (Option<String>, &Finding)| {
-                        let name = found.name.replace('-', " ")
-                            + &often.map_or_else(String::new, |often| format!(", {often}"));
+                        let name = spoken(found.name) + &often.map_or_else(String::new, |often| format!(", {often}"));
                         findings.place((name, found.sentence.clone(), found.advice, found.source))
                     };
                     found.all().map(place).collect()

@@ -20,10 +20,13 @@ const digits = (value) => value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 
 
 /** A number of a program's: a whole one as it is, others with four digits that count. */
 function plain(value) {
-  const exponent = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)));
-  if (Number.isInteger(value) && exponent < 15) return String(value).replace('-', '−');
-  const text = exponent >= -4 && exponent < 15 ? value.toFixed(exponent < 0 ? 6 : Math.max(3 - exponent, 0)) : value.toExponential().replace('e+', 'e');
-  return text.replace('-', '−');
+  // The digits decide where the point is: 9.9996 is 10.00.
+  const [digits, power] = value.toExponential(3).split('e');
+  const exponent = Number(power);
+  let text = `${digits.includes('.') ? digits.replace(/\.?0+$/, '') : digits}e${exponent}`;
+  if (Number.isInteger(value) && exponent < 15) text = String(value);
+  else if (exponent >= -4 && exponent < 15) text = value.toFixed(Math.max(3 - exponent, 0));
+  return text.replaceAll('-', '−');
 }
 
 /** With three significant digits: `4.67 s`. */

@@ -48,7 +48,7 @@ function fit(text, room) {
 
 /** Patterns for cells without a figure, another direction for each outcome. */
 function patterns() {
-  const paths = { 1: 'M-1,7 L7,-1', 2: 'M-1,-1 L7,7', 3: 'M0,3 L6,3', 4: 'M-1,7 L7,-1 M-1,-1 L7,7' };
+  const paths = { 1: 'M-1,7 L7,-1', 2: 'M-1,-1 L7,7', 3: 'M0,3 L6,3', 4: 'M-1,7 L7,-1 M-1,-1 L7,7', 5: 'M-1,7 L7,-1 M0,3 L6,3' };
   return make('defs', {}, ...Object.entries(paths).map(([outcome, d]) => make(
     'pattern', { id: `hatch${outcome}`, width: 6, height: 6, patternUnits: 'userSpaceOnUse' },
     make('rect', { width: 6, height: 6, class: 'hatch-ground' }), make('path', { d, class: 'hatch-line' }),
@@ -75,11 +75,15 @@ function drawCell(group, index, x, y, [w, h], scale, unit) {
     text = word;
   }
   if (h < 20 || !state.shown[index]) return;
-  if (textWidth(text) > w - 6 && value !== null) text = brief(unit, value);
+  // An edge on the left takes room from both sides, for the text is in the middle.
+  const edge = ink && state.stat === 0 && cell.k.some(([metric, dim]) => metric === DATA.metrics[state.metric]?.name && dim === state.x);
+  if (textWidth(text) > w - (edge ? 16 : 6) && value !== null) text = brief(unit, value);
   const wide = ink && spreadOf(cell, state.metric) > DATA.wide && w >= 20;
+  // Letters in the lower left corner may reach below the text in the middle.
+  const crowded = cell.l && (w - gap - textWidth(text)) / 2 < textWidth(cell.l) + 8 && h < 40;
   if (textWidth(text) <= w - 4) {
     // Above the mark, where there is no room beside it.
-    const up = wide && textWidth(text) > w - 20 ? 6 : 0;
+    const up = (wide && textWidth(text) > w - 20) || crowded ? 7 : 0;
     group.append(make('text', { x: x + (w - gap) / 2, y: y + h / 2 - up, fill: ink, class: ink ? 'figure' : 'figure word' }, text));
   }
   if (wide) {
@@ -91,16 +95,17 @@ function drawCell(group, index, x, y, [w, h], scale, unit) {
     const right = x + w - gap;
     group.append(make('polygon', { points: `${right - 8},${y} ${right},${y} ${right},${y + 8}`, fill: ink, class: 'mark' }));
   }
-  drawWhy(group, cell, [x, y, w - gap, h - gap], ink);
+  drawWhy(group, cell, [x, y, w - gap, h - gap], ink, !crowded || h >= 28);
 }
 
 /** Letters for what was found, and an edge where more does not help. */
-function drawWhy(group, cell, [x, y, w, h], ink) {
+function drawWhy(group, cell, [x, y, w, h], ink, lettered) {
   const fill = ink ?? 'var(--text)';
-  if (cell.l && h >= 14 && textWidth(cell.l) + 6 <= w) {
+  if (cell.l && lettered && h >= 14 && textWidth(cell.l) + 6 <= w) {
     group.append(make('text', { x: x + 4, y: y + h - 8, fill, class: 'letters' }, cell.l));
   }
-  const knees = state.stat === 0 ? cell.k.filter(([metric]) => metric === DATA.metrics[state.metric]?.name) : [];
+  // A cell without a figure is not a place that anything was found from.
+  const knees = ink && state.stat === 0 ? cell.k.filter(([metric]) => metric === DATA.metrics[state.metric]?.name) : [];
   for (const [, dim] of knees) {
     const room = Math.min(4, Math.min(w, h) / 4);
     if (dim === state.x) {
@@ -120,7 +125,7 @@ function labelColumns(svg, names, left, top, w) {
   const every = upright || widest + 6 <= w ? 1 : Math.ceil((widest + 8) / w);
   names.forEach((name, index) => {
     const last = index === names.length - 1;
-    if ((index % every || index + every > names.length - 1) && !last && index) return;
+    if ((index % every || index + every > names.length - 1) && !last && (index || every >= names.length)) return;
     const x = left + index * w + w / 2;
     const place = upright
       ? { x, y: top + 6, transform: `rotate(-90 ${x} ${top + 6})`, 'text-anchor': 'end', class: 'label' }
@@ -240,6 +245,13 @@ function drawPanel(panel, size, labels, scale, unit) {
   return make('figure', {}, caption, svg);
 }
 
+/** A figure beneath the bar of colours. */
+function tickAt(place, text) {
+  const mark = make('span', {}, text);
+  mark.style.left = `${place * 100}%`;
+  return mark;
+}
+
 /** What colours mean, with ticks. */
 function drawLegend(scale, unit) {
   const metric = DATA.metrics[state.metric];
@@ -249,10 +261,11 @@ function drawLegend(scale, unit) {
     legend.replaceChildren(make('p', {}, 'No cell has such a figure.'));
     return;
   }
+  const steps = scale.log ? 'logarithmic scale' : 'linear scale';
   if (isLine()) {
-    const band = state.stat === 3 ? '' : '; the band and the bars reach from the smallest to the largest repeat';
-    const better = state.stat === 3 || metric.worse > 0 ? '. Lower is better' : metric.worse < 0 ? '. Higher is better' : '';
-    legend.replaceChildren(make('p', {}, `${metric.title}, ${stat}${band}${better}.`), explain());
+    const band = state.stat === 3 ? '' : '; band and bars reach from the smallest to the largest repeat';
+    const better = state.stat === 3 || metric.worse > 0 ? ' (lower is better)' : metric.worse < 0 ? ' (higher is better)' : '';
+    legend.replaceChildren(make('p', {}, `${metric.title}, ${stat}${better}, ${steps}${band}.`), explain());
     return;
   }
   const more = unit === 'ns' ? 'slower' : unit === 'bps' ? 'faster' : 'more';
@@ -262,13 +275,22 @@ function drawLegend(scale, unit) {
   const bar = make('div', { class: 'bar' });
   bar.style.background = `linear-gradient(to right, ${DATA.stops.join(', ')})`;
   const marks = make('div', { class: 'ticks' });
+  // Both ends are told, by the round figure that is there or else by what it is.
+  const whole = Math.min(380, legend.clientWidth - 48);
+  const at = (value) => scale.place(value) * whole;
+  const end = (value) => scale.ticks.find(([tick]) => Math.abs(at(tick) - at(value)) < 2)?.[1] ?? show(unit, value);
+  const [low, high] = [end(scale.low), end(scale.high)];
+  let [free, last] = [textWidth(low) / 2 + 8, whole - textWidth(high) / 2 - 8];
+  marks.append(tickAt(0, low));
   for (const [value, text] of scale.ticks) {
-    const mark = make('span', {}, text);
-    mark.style.left = `${scale.place(value) * 100}%`;
-    marks.append(mark);
+    const half = textWidth(text) / 2;
+    if (at(value) - half < free || at(value) + half > last) continue;
+    marks.append(tickAt(scale.place(value), text));
+    free = at(value) + half + 8;
   }
+  marks.append(tickAt(1, high));
   legend.replaceChildren(
-    make('p', {}, `${metric.title}, ${stat}: ${words}`), make('div', { class: 'scale' }, bar, marks), explain(),
+    make('p', {}, `${metric.title}, ${stat}: ${words} (${steps})`), make('div', { class: 'scale' }, bar, marks), explain(),
   );
 }
 
@@ -298,7 +320,8 @@ function explain() {
   }
   const metric = DATA.metrics[state.metric]?.name;
   const bends = ([of, dim]) => of === metric && state.stat === 0 && (dim === state.x || dim === state.y);
-  if (DATA.cells.some((cell) => cell.k.some(bends))) {
+  const measured = (cell) => valueOf(cell, state.metric, state.stat) !== null;
+  if (DATA.cells.some((cell) => measured(cell) && cell.k.some(bends))) {
     const edge = make('path', { d: 'M0,0h2v4l4,4l-4,4v3h-2z', class: 'knee solid' });
     samples.push(sample('from here on more does not help: within 5 % of the best, or within the repeats’ range', frame(), edge));
   }
