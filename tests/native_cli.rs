@@ -186,6 +186,26 @@ fn a_forced_buffer_is_skipped_in_a_user_namespace() {
     assert!(reason.contains("SO_RCVBUFFORCE") && reason.contains("os error 1)"), "{reason}");
 }
 
+/// An end that is refused a buffer when the connection stands lets go of its socket. What the other end sees then is a consequence, whichever of
+/// the two says so first.
+#[test]
+fn a_buffer_that_is_refused_after_the_handshake_is_the_reason_every_time() {
+    if !root_or_skip("a_buffer_that_is_refused_after_the_handshake_is_the_reason_every_time, which becomes `nobody`,") {
+        return;
+    }
+    let workshop = Workshop::new(
+        "name = \"late\"\n[run]\nrepeat = 20\n[kernel]\nimage = \"host\"\n[placement]\nclient_cpu = 0\nserver_cpu = 0\n[socket]\nset_at = \"after\"\n[socket.client]\nrcvbuf_force = 100000\n",
+    );
+    let Some(ran) = run_as_nobody(&workshop) else { return };
+    ran.expect(3);
+    let records = records(&workshop.path().join("results/latest"));
+    assert_eq!(records.len(), 20);
+    for record in records {
+        assert_eq!(record["outcome"], "skipped", "{record}");
+        assert!(record["reason"].as_str().is_some_and(|reason| reason.contains("SO_RCVBUFFORCE")), "{record}");
+    }
+}
+
 #[test]
 fn cells_at_once_are_all_measured_and_the_run_says_what_that_does() {
     if !root_or_skip("cells_at_once_are_all_measured_and_the_run_says_what_that_does") {

@@ -24,7 +24,7 @@ pub(super) fn with<Seat: Send>(
     thread::scope(|scope| {
         let thread = thread::Builder::new().name("beside".to_owned()).spawn_scoped(scope, || beside(&stream, seat));
         let mut report = own();
-        let other = match thread.map(thread::ScopedJoinHandle::join) {
+        let mut other = match thread.map(thread::ScopedJoinHandle::join) {
             Ok(Ok(other)) => other,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
             Err(error) => Report {
@@ -33,14 +33,10 @@ pub(super) fn with<Seat: Send>(
                 ..Report::default()
             },
         };
+        let (own, failure) = (report.failure.take(), other.failure.take());
+        report.failure = if other.failed_first { Failure::cause(failure, own) } else { Failure::cause(own, failure) };
+        report.failed_first |= other.failed_first;
         report.beside = Some(Box::new(other));
-        if let Some(other) = &mut report.beside
-            && (other.failed_first || report.failure.is_none())
-            && let Some(failure) = other.failure.take()
-        {
-            report.failure = Some(failure);
-            report.failed_first = other.failed_first;
-        }
         report
     })
 }

@@ -91,15 +91,16 @@ fn adopt_failure(work: &Workload, report: &mut Report) {
                 *late += later;
             }
             // One that was called off is the consequence of another.
-            (None | Some(Failure::CalledOff), Some(failure)) if !report.failed_first => {
-                report.failure = Some(failure);
-                report.failed_first = other.failed_first;
+            (_, Some(failure)) => {
+                let own = report.failure.take();
+                report.failure = if other.failed_first {
+                    Failure::cause(Some(failure), own)
+                } else {
+                    Failure::cause(own, Some(failure))
+                };
+                report.failed_first |= other.failed_first;
             }
-            (_, Some(failure)) if other.failed_first => {
-                report.failure = Some(failure);
-                report.failed_first = true;
-            }
-            _ => {}
+            (_, None) => {}
         }
     }
     if let Some(Failure::Incomplete { sent, .. }) = &mut report.failure {

@@ -59,7 +59,7 @@ pub(super) fn serve(
                 channel.gauge(now);
             }
             Ok(Arrival::End) => {
-                return Err(Failure::Protocol(format!("the client closed the connection early: {}", progress())));
+                return Err(Failure::PeerLeft(format!("the client closed the connection early: {}", progress())));
             }
             Err(error) if retry(&error) => seat.control.check(progress)?,
             Err(error) => return Err(Failure::moving("receiving on the server", error, progress)),
@@ -184,7 +184,7 @@ impl Burst<'_> {
                 Ok(true)
             }
             Ok(Arrival::End) => {
-                Err(Failure::Protocol(format!("the server closed the connection early: {}", self.progress())))
+                Err(Failure::PeerLeft(format!("the server closed the connection early: {}", self.progress())))
             }
             Err(error) if retry(&error) => {
                 if wait == Wait::Block && control.evidence() {

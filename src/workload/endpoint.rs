@@ -15,7 +15,9 @@ use crate::units::Bytes;
 use super::channel::{Channel, nodelay_of, read};
 use super::limits::Side;
 use super::options;
-use super::{Addresses, BufferLimits, CLIENT_PORT, ClientSeat, Failure, SERVER_PORT, SLICE, ServerSeat};
+use super::{
+    Addresses, BufferLimits, CLIENT_PORT, ClientSeat, Control, Failure, Report, SERVER_PORT, SLICE, ServerSeat,
+};
 
 /// Connections that may wait at the listener: there is one.
 const BACKLOG: i32 = 8;
@@ -118,70 +120,108 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Makes the server's socket, waits for the client, and returns the connected end.
-pub(super) fn accept(part: Part<'_>, seat: &ServerSeat<'_>, end: &mut End) -> Result<Channel, Failure> {
+/// Makes the server's socket, waits for the client, and returns the connected end; `None` where the report says why not. No socket is closed
+/// before that is noted: the client would see that as well, and might be the first to say so.
+pub(super) fn accept(part: Part<'_>, seat: &ServerSeat<'_>, report: &mut Report) -> Option<Channel> {
+    let (work, control) = (part.work, seat.control);
+    let listener = report.note(open(work, part.addresses.server), control)?;
+    let result = listen(part, &listener, seat, &mut report.end);
+    report.note(result, control)?;
+    if work.protocol == Protocol::Udp {
+        return Some(part.connected(listener));
+    }
+    if one_to_many(work) {
+        return Some(Channel::one_to_many(listener, None));
+    }
+    let socket = report.note(next_connection(&listener, control), control)?;
+    let result = take_over(part, &socket, seat, &mut report.end);
+    report.note(result, control)?;
+    Some(part.connected(socket))
+}
+
+/// Sets the server's socket up and lets the client connect.
+fn listen(part: Part<'_>, listener: &Socket, seat: &ServerSeat<'_>, end: &mut End) -> Result<(), Failure> {
     let Part { work, addresses, .. } = part;
-    let listener = open(work, addresses.server)?;
-    part.apply_buffers(&listener, SetAt::Before, end)?;
-    part.apply(&listener, end)?;
-    bind(&listener, addresses.server, part.server_port())?;
+    part.apply_buffers(listener, SetAt::Before, end)?;
+    part.apply(listener, end)?;
+    bind(listener, addresses.server, part.server_port())?;
     if work.protocol == Protocol::Udp {
         // Only the client's datagrams are let in.
         let client: SockAddr = SocketAddr::new(addresses.client, part.client_port()).into();
         listener.connect(&client).map_err(|error| call("connecting to the client", error))?;
-        part.apply_buffers(&listener, SetAt::After, end)?;
+        part.apply_buffers(listener, SetAt::After, end)?;
         seat.listening()?;
-        seat.ready()?;
-        return Ok(part.connected(listener));
+        return seat.ready();
     }
     listener.listen(BACKLOG).map_err(|error| call("listening", error))?;
     seat.listening()?;
-    if one_to_many(work) {
-        seat.ready()?;
-        return Ok(Channel::one_to_many(listener, None));
-    }
-    let socket = loop {
-        match listener.accept() {
-            Ok((socket, _)) => break socket,
-            Err(error) if retry(&error) => seat.control.check(|| "no connection came".to_owned())?,
-            Err(error) => return Err(call("accepting a connection", error)),
-        }
-    };
-    slice(&socket)?;
-    if work.protocol == Protocol::Sctp {
-        // A listener's options do not reach the association it accepts: they are set and read there.
-        part.apply_buffers(&socket, SetAt::Before, end)?;
-        part.apply(&socket, end)?;
-    } else if !part.asked.options.is_empty() {
-        // Some are not handed down to the connection that is accepted: a priority, a quick acknowledgement.
-        part.apply(&socket, end)?;
-    }
-    part.apply_buffers(&socket, SetAt::After, end)?;
-    seat.ready()?;
-    Ok(part.connected(socket))
+    if one_to_many(work) { seat.ready() } else { Ok(()) }
 }
 
-/// Makes the client's socket, connects it, and returns the connected end.
-pub(super) fn connect(part: Part<'_>, seat: &ClientSeat<'_>, end: &mut End) -> Result<Channel, Failure> {
-    let Part { work, addresses, .. } = part;
-    let socket = open(work, addresses.client)?;
-    part.apply_buffers(&socket, SetAt::Before, end)?;
-    part.apply(&socket, end)?;
-    bind(&socket, addresses.client, part.client_port())?;
-    seat.until_listening()?;
-    let server: SockAddr = SocketAddr::new(addresses.server, part.server_port()).into();
+fn next_connection(listener: &Socket, control: &Control<'_>) -> Result<Socket, Failure> {
     loop {
-        match socket.connect(&server) {
-            Ok(()) => break,
-            // The socket's own timeout passed, and the handshake goes on: the next call waits for it.
-            Err(error) if retry(&error) => seat.control.check(|| "the connection was never answered".to_owned())?,
-            Err(error) if error.raw_os_error() == Some(libc::EISCONN) => break,
+        match listener.accept() {
+            Ok((socket, _)) => return Ok(socket),
+            Err(error) if retry(&error) => control.check(|| "no connection came".to_owned())?,
+            Err(error) => return Err(call("accepting a connection", error)),
+        }
+    }
+}
+
+/// Sets the socket up that was accepted.
+fn take_over(part: Part<'_>, socket: &Socket, seat: &ServerSeat<'_>, end: &mut End) -> Result<(), Failure> {
+    slice(socket)?;
+    if part.work.protocol == Protocol::Sctp {
+        // A listener's options do not reach the association it accepts: they are set and read there.
+        part.apply_buffers(socket, SetAt::Before, end)?;
+        part.apply(socket, end)?;
+    } else if !part.asked.options.is_empty() {
+        // Some are not handed down to the connection that is accepted: a priority, a quick acknowledgement.
+        part.apply(socket, end)?;
+    }
+    part.apply_buffers(socket, SetAt::After, end)?;
+    seat.ready()
+}
+
+/// Makes the client's socket, connects it, and returns the connected end; `None` where the report says why not, as for [`accept`].
+pub(super) fn connect(part: Part<'_>, seat: &ClientSeat<'_>, report: &mut Report) -> Option<Channel> {
+    let (work, control) = (part.work, seat.control);
+    let socket = report.note(open(work, part.addresses.client), control)?;
+    let server: SockAddr = SocketAddr::new(part.addresses.server, part.server_port()).into();
+    let result = reach(part, &socket, &server, seat, &mut report.end);
+    report.note(result, control)?;
+    Some(if one_to_many(work) { Channel::one_to_many(socket, Some(server)) } else { part.connected(socket) })
+}
+
+/// Sets the client's socket up and connects it.
+fn reach(
+    part: Part<'_>,
+    socket: &Socket,
+    server: &SockAddr,
+    seat: &ClientSeat<'_>,
+    end: &mut End,
+) -> Result<(), Failure> {
+    part.apply_buffers(socket, SetAt::Before, end)?;
+    part.apply(socket, end)?;
+    bind(socket, part.addresses.client, part.client_port())?;
+    seat.until_listening()?;
+    until_connected(|| socket.connect(server), seat.control)?;
+    part.apply_buffers(socket, SetAt::After, end)?;
+    seat.until_ready()
+}
+
+/// Calls `connect` until the connection stands. It gives up when the socket's own timeout has passed, and the handshake goes on: the next call
+/// waits for it.
+fn until_connected(mut connect: impl FnMut() -> io::Result<()>, control: &Control<'_>) -> Result<(), Failure> {
+    let progress = || "the connection was never answered".to_owned();
+    loop {
+        match connect() {
+            Ok(()) => return Ok(()),
+            Err(error) if error.raw_os_error() == Some(libc::EISCONN) => return Ok(()),
+            Err(error) if retry(&error) => control.check(progress)?,
             Err(error) => return Err(Failure::moving("connecting", error, || "no connection".to_owned())),
         }
     }
-    part.apply_buffers(&socket, SetAt::After, end)?;
-    seat.until_ready()?;
-    Ok(if one_to_many(work) { Channel::one_to_many(socket, Some(server)) } else { part.connected(socket) })
 }
 
 /// Whether a call gave up only because its time slice was over.

@@ -10,6 +10,7 @@ mod scratch;
 
 use std::time::{Duration, Instant};
 
+use super::SLICE;
 use crate::measurement::{End, Output, ProgramFacts};
 use crate::settings::{Exec, Settings, Side, Stands, Stop};
 use crate::sys::child::{Ended, Nest, Signal};
@@ -30,6 +31,12 @@ pub trait Watch: Send {
     /// Tells what it has seen, since the client's program was about to be started.
     fn tell(&mut self, origin: Instant, end: &mut End);
 }
+
+/// How long the client may be seen to end after the server for both to have ended at once. A program's sockets are closed before its end can
+/// be seen, so that of two programs of which one ends since the other did, either may be seen first.
+const AT_ONCE: Duration = SLICE;
+/// How often it is looked meanwhile.
+const GLANCE: Duration = Duration::from_millis(2);
 
 /// Runs the server's program in this thread's namespace until the client has ended.
 pub(super) fn serve(settings: &Settings, addresses: Addresses, seat: &ServerSeat<'_>) -> Report {
@@ -55,25 +62,24 @@ fn serve_into(
         seat.listening()?;
         attend(&mut running, program.success.as_slice(), seat)
     });
+    // Noted at once: what the client's program makes of it comes later.
+    report.note(result, control);
     if let Some(watch) = seat.watch().as_mut() {
         watch.tell(control.started().unwrap_or_else(Instant::now), &mut report.end);
     }
-    let result =
-        result.and_then(|()| if program.stop == Stop::Itself { leave(&mut running, exec, control) } else { Ok(()) });
-    let told = match Signal::named(program.stop.name()) {
-        Some(signal) if result.is_ok() || !control.is_interrupted() => {
-            let patient = running.stop(signal, program.grace.duration());
-            if !patient {
-                report.remarks.push(format!(
-                    "the server did not end within {} of {} and was killed",
-                    program.grace, program.stop
-                ));
-            }
-            Ok(())
-        }
-        _ => Ok(()),
-    };
-    conclude(running, nest, exec, Side::Server, report, control, result.and(told));
+    if report.failure.is_none() && program.stop == Stop::Itself {
+        let result = leave(&mut running, exec, control);
+        report.note(result, control);
+    }
+    if let Some(signal) =
+        Signal::named(program.stop.name()).filter(|_| report.failure.is_none() || !control.is_interrupted())
+        && !running.stop(signal, program.grace.duration())
+    {
+        report
+            .remarks
+            .push(format!("the server did not end within {} of {} and was killed", program.grace, program.stop));
+    }
+    conclude(running, nest, exec, Side::Server, report, control);
     seat.part();
     seat.leave();
     Ok(())
@@ -82,8 +88,16 @@ fn serve_into(
 /// Keeps an eye on a server until its client is done.
 fn attend(running: &mut Running, success: &[u8], seat: &ServerSeat<'_>) -> Result<(), Failure> {
     let control = seat.control;
-    while !seat.client_is_done() {
-        control.check_other()?;
+    loop {
+        // A client that failed says so before it is done.
+        let is_done = seat.client_is_done();
+        if let Err(failure) = control.check_other() {
+            // It may have failed of what became of the server, whose end may not show yet.
+            return Err(last_look(running, success, AT_ONCE, control).err().unwrap_or(failure));
+        }
+        if is_done {
+            return Ok(());
+        }
         let patience = seat.watch().as_mut().map_or(control.patience(), |watch| watch.look().min(control.patience()));
         let had_ended = running.ended().is_some();
         running.step(control.bell(), patience)?;
@@ -91,10 +105,31 @@ fn attend(running: &mut Running, success: &[u8], seat: &ServerSeat<'_>) -> Resul
             && !is_success(&ended, success)
             && !seat.client_is_done()
         {
-            return Err(running.failed(&format!("{} before the client did", how(&ended))));
+            let seen = Instant::now();
+            while !control.client_has_ended() && control.check_other().is_ok() {
+                if seen.elapsed() >= AT_ONCE {
+                    return Err(running.failed(&format!("{} before the client did", how(&ended))));
+                }
+                running.step(control.bell(), GLANCE)?;
+            }
         }
     }
-    Ok(())
+}
+
+/// Whether a program that is about to be ended because the other end gave up fails by itself before that, or within so long.
+fn last_look(running: &mut Running, success: &[u8], patience: Duration, control: &Control<'_>) -> Result<(), Failure> {
+    let begun = Instant::now();
+    loop {
+        let left = patience.saturating_sub(begun.elapsed());
+        running.step(None, left.min(GLANCE))?;
+        if running.ended().is_some() || left.is_zero() || control.is_interrupted() {
+            break;
+        }
+    }
+    match running.ended() {
+        Some((ended, _)) if !is_success(&ended, success) => Err(running.failed(&how(&ended))),
+        _ => Ok(()),
+    }
 }
 
 /// Waits for a server that ends by itself.
@@ -135,16 +170,18 @@ fn request_into(
     let origin = control.start();
     let mut running = Running::start(exec, Side::Client, addresses, control, &nest)?;
     let result = follow(&mut running, &exec.client.success, seat);
+    // Noted at once: when this program is ended, the server's may fail of that.
+    report.note(result, control);
     if let Some(watch) = seat.watch().as_mut() {
         watch.tell(origin, &mut report.end);
     }
-    if result.is_ok()
+    if report.failure.is_none()
         && let Some((_, when)) = running.ended()
         && !exec.metrics.iter().any(|metric| metric.is == Stands::Completion)
     {
         report.completion_ns = Some(when.0.saturating_sub(running.begun().0));
     }
-    conclude(running, nest, exec, Side::Client, report, control, result);
+    conclude(running, nest, exec, Side::Client, report, control);
     control.ring();
     seat.part();
     seat.leave();
@@ -155,10 +192,18 @@ fn request_into(
 fn follow(running: &mut Running, success: &[u8], seat: &ClientSeat<'_>) -> Result<(), Failure> {
     let control = seat.control;
     while running.ended().is_none() {
-        control.check(|| running.with_last_lines("the client had not ended"))?;
+        if let Err(failure) = control.check(|| running.with_last_lines("the client had not ended")) {
+            let failed = if matches!(failure, Failure::CalledOff) {
+                last_look(running, success, Duration::ZERO, control).err()
+            } else {
+                None
+            };
+            return Err(failed.unwrap_or(failure));
+        }
         let patience = seat.watch().as_mut().map_or(control.patience(), |watch| watch.look().min(control.patience()));
         running.step(None, patience)?;
     }
+    control.client_ends();
     match running.ended() {
         Some((ended, _)) if !is_success(&ended, success) => Err(running.failed(&how(&ended))),
         _ => Ok(()),
@@ -166,21 +211,13 @@ fn follow(running: &mut Running, success: &[u8], seat: &ClientSeat<'_>) -> Resul
 }
 
 /// Ends a program with all that it has started, takes numbers from what it printed, and tells what became of it.
-fn conclude(
-    mut running: Running,
-    nest: Nest,
-    exec: &Exec,
-    side: Side,
-    report: &mut Report,
-    control: &Control<'_>,
-    result: Result<(), Failure>,
-) {
+fn conclude(mut running: Running, nest: Nest, exec: &Exec, side: Side, report: &mut Report, control: &Control<'_>) {
     let last = running.kill();
     let others = nest.others(running.stopped_group());
     // Whatever is left of them ends here, and what they still had to say is in the pipes.
     drop(nest);
     running.drain();
-    if !others.is_empty() && result.is_ok() {
+    if !others.is_empty() && report.failure.is_none() {
         report.remarks.push(format!(
             "the {side} left {} behind ({}), ended with the repeat",
             if others.len() == 1 { "a process".to_owned() } else { format!("{} processes", others.len()) },
@@ -195,11 +232,11 @@ fn conclude(
         report.end.voluntary_switches = Some(usage.voluntary_switches);
         report.end.involuntary_switches = Some(usage.involuntary_switches);
     }
-    let result = result.and_then(|()| metrics::take(exec, side, &running, report));
-    report.end.program = Some(Box::new(facts));
-    if let Err(failure) = result {
-        report.fail(failure, control);
+    if report.failure.is_none() {
+        let result = metrics::take(exec, side, &running, report);
+        report.note(result, control);
     }
+    report.end.program = Some(Box::new(facts));
 }
 
 fn programs(settings: &Settings) -> Result<&Exec, Failure> {

@@ -109,6 +109,9 @@ pub enum Failure {
     /// The peer behaved unlike the protocol between the two ends.
     #[error("{0}")]
     Protocol(String),
+    /// The peer closed the connection, which it does not before both ends are done: something became of it.
+    #[error("{0}")]
+    PeerLeft(String),
     /// A program of the user's did not do what it was to do.
     #[error("{0}")]
     Program(String),
@@ -138,7 +141,32 @@ impl Failure {
             | Self::Impossible { .. }
             | Self::Absent(_) => Outcome::Skipped,
             Self::MessageTooLarge { .. } | Self::Refused { .. } => Outcome::Invalid,
-            Self::Call { .. } | Self::Protocol(_) | Self::Program(_) | Self::CalledOff => Outcome::Failed,
+            Self::Call { .. } | Self::Protocol(_) | Self::PeerLeft(_) | Self::Program(_) | Self::CalledOff => {
+                Outcome::Failed
+            }
+        }
+    }
+
+    /// Whether it says no more than that something became of the other end.
+    fn is_consequence(&self) -> bool {
+        match self {
+            Self::CalledOff | Self::PeerLeft(_) => true,
+            Self::Call { error, .. } => {
+                matches!(error.raw_os_error(), Some(libc::ECONNRESET | libc::ECONNABORTED | libc::EPIPE))
+            }
+            _ => false,
+        }
+    }
+
+    /// What is told of the failures of two ends or connections, of which `first` was noted before `second`: the first one, unless it is a
+    /// consequence and the second is none. Of two programs that failed either may be why the other did, so both are told.
+    pub(super) fn cause(first: Option<Self>, second: Option<Self>) -> Option<Self> {
+        match (first, second) {
+            (Some(Self::Program(first)), Some(Self::Program(second))) => {
+                Some(Self::Program(format!("{first}; and {second}")))
+            }
+            (Some(first), Some(second)) if first.is_consequence() && !second.is_consequence() => Some(second),
+            (first, second) => first.or(second),
         }
     }
 
@@ -206,6 +234,38 @@ mod tests {
         for (reason, part) in reasons.iter().zip(["net.mptcp.enabled", "no MPTCP in this kernel", "older than MPTCP"]) {
             assert!(reason.contains(part), "{reason}");
         }
+    }
+
+    /// What one end makes of the other's failure may be noted before that failure.
+    #[test]
+    fn a_consequence_that_was_noted_first_is_not_told_in_place_of_its_cause() {
+        let call = |code| {
+            let error = io::Error::from_raw_os_error(code);
+            Failure::moving("receiving", error, || "3 of 32 chunks".into())
+        };
+        let told = |first, second| Failure::cause(first, second).expect("a failure").to_string();
+        let dead = || Some(call(libc::ETIMEDOUT));
+        let consequences = [
+            Failure::CalledOff,
+            Failure::PeerLeft("the client closed the connection early".into()),
+            call(libc::ECONNRESET),
+            call(libc::EPIPE),
+        ];
+        for consequence in consequences {
+            assert!(told(Some(consequence), dead()).starts_with("the connection died"));
+        }
+        assert!(told(dead(), Some(call(libc::ECONNRESET))).starts_with("the connection died"));
+        assert!(
+            told(Some(call(libc::EIO)), dead()).starts_with("receiving (3 of 32 chunks) failed"),
+            "else the first is"
+        );
+        assert!(told(None, dead()).starts_with("the connection died"));
+        assert!(told(Some(Failure::CalledOff), Some(call(libc::EPIPE))).starts_with("called off"));
+        let program = |text: &str| Some(Failure::Program(text.into()));
+        assert_eq!(
+            told(program("the client broke"), program("the server did")),
+            "the client broke; and the server did"
+        );
     }
 
     #[test]

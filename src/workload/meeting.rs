@@ -29,6 +29,8 @@ pub struct Control<'a> {
     started: OnceLock<Instant>,
     sent: OnceLock<u64>,
     echo_over: AtomicBool,
+    /// Whether the client's program was seen to have ended by itself.
+    client_ended: AtomicBool,
     evidence: bool,
     /// Where several connections are made: where they wait for each other.
     gathering: Option<Arc<Gathering>>,
@@ -60,6 +62,7 @@ impl<'a> Control<'a> {
             started: OnceLock::new(),
             sent: OnceLock::new(),
             echo_over: AtomicBool::new(false),
+            client_ended: AtomicBool::new(false),
             evidence: false,
             gathering: None,
             others: Vec::new(),
@@ -87,6 +90,7 @@ impl<'a> Control<'a> {
                 started: OnceLock::new(),
                 sent: OnceLock::new(),
                 echo_over: AtomicBool::new(false),
+                client_ended: AtomicBool::new(false),
                 gathering: Some(Arc::clone(&gathering)),
                 others: Vec::new(),
                 bell: None,
@@ -121,11 +125,21 @@ impl<'a> Control<'a> {
     /// Tells the server's end that the client's is done.
     pub(super) fn ring(&self) {
         if let Some(bell) = &self.bell
-            && !bell.rung.swap(true, Ordering::Relaxed)
+            && !bell.rung.swap(true, Ordering::Release)
         {
             // An empty pipe takes a byte, and the server looks by itself from time to time.
             let _ = (&bell.ringer).write(&[0]);
         }
+    }
+
+    /// Tells the server's end that the client's program has ended, before the client's end is done with it.
+    pub(super) fn client_ends(&self) {
+        self.client_ended.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it has.
+    pub(super) fn client_has_ended(&self) -> bool {
+        self.client_ended.load(Ordering::Relaxed)
     }
 
     /// Readable once the client's end is done.
@@ -370,7 +384,7 @@ impl<'a> ServerSeat<'a> {
 
     /// Whether the client's program has ended, or its end has given up.
     pub(super) fn client_is_done(&self) -> bool {
-        self.control.bell.as_ref().is_some_and(|bell| bell.rung.load(Ordering::Relaxed))
+        self.control.bell.as_ref().is_some_and(|bell| bell.rung.load(Ordering::Acquire))
             || self.parting.done.other_is_here()
     }
 

@@ -99,6 +99,12 @@ impl Report {
         self.failure = Some(failure);
     }
 
+    /// Takes what a step of an end yielded, or notes its failure, with the other end called off when this returns. An end lets go of its sockets
+    /// and ends its program only then: what the other end makes of that is no failure of its own.
+    fn note<T>(&mut self, result: Result<T, Failure>, control: &Control<'_>) -> Option<T> {
+        result.map_err(|failure| self.fail(failure, control)).ok()
+    }
+
     /// Tells what was seen of times without an arrival, where evidence is wanted.
     fn tell_silences(&mut self, watch: silences::Watch, control: &Control<'_>) {
         if control.evidence() {
@@ -142,23 +148,16 @@ pub fn serve(settings: &Settings, addresses: Addresses, limits: &BufferLimits, s
 /// Serves one connection.
 fn serve_with(part: Part<'_>, work: &Workload, seat: &ServerSeat<'_>) -> Report {
     let mut report = Report::default();
-    if let Err(failure) = serve_into(part, work, seat, &mut report) {
-        report.fail(failure, seat.control);
-    }
-    report
-}
-
-fn serve_into(part: Part<'_>, work: &Workload, seat: &ServerSeat<'_>, report: &mut Report) -> Result<(), Failure> {
-    let mut channel = endpoint::accept(part, seat, &mut report.end)?;
+    let Some(mut channel) = endpoint::accept(part, seat, &mut report) else { return report };
     let result = match (work.kind, work.protocol) {
         (Work::Echo, Protocol::Udp) => numbered::serve_echo(&mut channel, work, seat),
-        (Work::Stream, Protocol::Udp) => numbered::serve_stream(&mut channel, work, seat, report),
-        (Work::Echo, _) => echo::serve(&mut channel, work, seat, report),
-        (Work::Stream, _) => stream::serve(&mut channel, work, seat, report),
+        (Work::Stream, Protocol::Udp) => numbered::serve_stream(&mut channel, work, seat, &mut report),
+        (Work::Echo, _) => echo::serve(&mut channel, work, seat, &mut report),
+        (Work::Stream, _) => stream::serve(&mut channel, work, seat, &mut report),
         (Work::Exec, _) => Err(programs()),
     };
-    close(&mut channel, result, (|| seat.part(), || seat.leave()), seat.control, report);
-    Ok(())
+    close(&mut channel, result, (|| seat.part(), || seat.leave()), seat.control, &mut report);
+    report
 }
 
 /// What to say where a connection of our own is asked for and the cell runs two programs.
@@ -175,9 +174,7 @@ fn close(
     report: &mut Report,
 ) {
     channel.usage(&mut report.end);
-    if let Err(failure) = result {
-        report.fail(failure, control);
-    }
+    report.note(result, control);
     part();
     if control.evidence() {
         channel.testify(&mut report.end);
@@ -211,34 +208,30 @@ pub fn request(settings: &Settings, addresses: Addresses, limits: &BufferLimits,
 /// Requests over one connection.
 fn request_with(part: Part<'_>, work: &Workload, seat: &ClientSeat<'_>) -> Report {
     let mut report = Report::default();
-    if let Err(failure) = request_into(part, work, seat, &mut report) {
-        report.fail(failure, seat.control);
-    }
-    report
-}
-
-fn request_into(part: Part<'_>, work: &Workload, seat: &ClientSeat<'_>, report: &mut Report) -> Result<(), Failure> {
-    let mut channel = endpoint::connect(part, seat, &mut report.end)?;
-    beside::lead(work, seat.control)?;
-    let result = match (work.kind, work.protocol) {
-        (Work::Echo, Protocol::Udp) => numbered::request_echo(&mut channel, work, seat, report),
-        (Work::Stream, Protocol::Udp) => numbered::request_stream(&mut channel, work, seat, report),
-        (Work::Echo, _) => echo::request(&mut channel, work, seat, report),
-        (Work::Stream, _) => stream::request(&mut channel, work, seat, report),
+    let Some(mut channel) = endpoint::connect(part, seat, &mut report) else { return report };
+    let result = beside::lead(work, seat.control).and_then(|()| match (work.kind, work.protocol) {
+        (Work::Echo, Protocol::Udp) => numbered::request_echo(&mut channel, work, seat, &mut report),
+        (Work::Stream, Protocol::Udp) => numbered::request_stream(&mut channel, work, seat, &mut report),
+        (Work::Echo, _) => echo::request(&mut channel, work, seat, &mut report),
+        (Work::Stream, _) => stream::request(&mut channel, work, seat, &mut report),
         (Work::Exec, _) => Err(programs()),
-    };
+    });
     if work.kind == Work::Echo {
         seat.control.end_beside();
     }
-    close(&mut channel, result, (|| seat.part(), || seat.leave()), seat.control, report);
-    Ok(())
+    close(&mut channel, result, (|| seat.part(), || seat.leave()), seat.control, &mut report);
+    report
 }
 
 /// Puts the two ends' reports together. Of two failures the first is told, since the second may be
-/// its consequence.
+/// its consequence; but for one that is plainly a consequence itself.
 pub fn conclude(work: &Workload, mut client: Report, mut server: Report) -> Measurement {
     let connections = crowd::merge(work, &mut client, &mut server);
-    let failure = if client.failed_first { client.failure } else { server.failure.or(client.failure) };
+    let failure = if client.failed_first {
+        Failure::cause(client.failure, server.failure)
+    } else {
+        Failure::cause(server.failure, client.failure)
+    };
     let mut remarks = fall_backs(&client.end, &server.end);
     remarks.extend(client.remarks.into_iter().chain(server.remarks));
     let mut measurement = Measurement {

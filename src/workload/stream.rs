@@ -65,7 +65,7 @@ fn await_go(channel: &mut Channel, control: &Control<'_>) -> Result<(), Failure>
         match channel.receive(&mut buffer, Wait::Block) {
             Ok(Arrival::Bytes { len: 0, .. }) => {}
             Ok(Arrival::Bytes { .. }) => return Ok(()),
-            Ok(Arrival::End) => return Err(Failure::Protocol("the client left before the stream began".to_owned())),
+            Ok(Arrival::End) => return Err(Failure::PeerLeft("the client left before the stream began".to_owned())),
             Err(error) if retry(&error) => control.check(|| "the client never asked for the stream".to_owned())?,
             Err(error) => {
                 return Err(Failure::moving("waiting for the client", error, || "nothing had arrived".to_owned()));
