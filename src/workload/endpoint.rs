@@ -10,7 +10,7 @@ use crate::measurement::{Buffer, End};
 use crate::settings::{self, Protocol, SetAt, Settings, Style, Value};
 use crate::sys::option::{SO_RCVBUFFORCE, SO_SNDBUFFORCE};
 use crate::sys::socket::{IPPROTO_MPTCP, IPPROTO_SCTP, set_int};
-use crate::units::Bytes;
+use crate::units::{Bytes, Span};
 
 use super::channel::{Channel, nodelay_of, read};
 use super::limits::Side;
@@ -21,6 +21,8 @@ use super::{
 
 /// Connections that may wait at the listener: there is one.
 const BACKLOG: i32 = 8;
+/// Time between two questions whether a handshake is over.
+const STILL_CONNECTING: Span = Span(1_000_000);
 /// How far the ports of each further connection, such as the stream beside an echo, lie above those of the one before it.
 const PORTS: u16 = 2;
 
@@ -211,13 +213,17 @@ fn reach(
 }
 
 /// Calls `connect` until the connection stands. It gives up when the socket's own timeout has passed, and the handshake goes on: the next call
-/// waits for it.
+/// waits for it, or says at once that it goes on (`__sctp_connect`).
 fn until_connected(mut connect: impl FnMut() -> io::Result<()>, control: &Control<'_>) -> Result<(), Failure> {
     let progress = || "the connection was never answered".to_owned();
     loop {
         match connect() {
             Ok(()) => return Ok(()),
             Err(error) if error.raw_os_error() == Some(libc::EISCONN) => return Ok(()),
+            Err(error) if error.raw_os_error() == Some(libc::EALREADY) => {
+                control.check(progress)?;
+                control.pause(STILL_CONNECTING, progress)?;
+            }
             Err(error) if retry(&error) => control.check(progress)?,
             Err(error) => return Err(Failure::moving("connecting", error, || "no connection".to_owned())),
         }
@@ -284,4 +290,31 @@ fn bind(socket: &Socket, address: IpAddr, port: u16) -> Result<(), Failure> {
     socket
         .bind(&SocketAddr::new(address, port).into())
         .map_err(|error| call(&format!("binding to {address} port {port}"), error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Control, until_connected};
+    use crate::units::Span;
+    use std::io;
+    use std::sync::atomic::AtomicBool;
+    use std::time::{Duration, Instant};
+
+    /// SCTP's handshake takes two round trips, and seconds where a packet of it is lost: the call that waits for it is cut off after a slice
+    /// of time, and each later one comes back at once.
+    #[test]
+    fn a_handshake_is_waited_for_and_not_asked_after_all_the_time() {
+        let interrupted = AtomicBool::new(false);
+        let control = Control::new(Span(5_000_000_000), &interrupted);
+        control.begin();
+        let begun = Instant::now();
+        let mut calls = 0;
+        let connect = || {
+            calls += 1;
+            let code = if calls == 1 { libc::EINPROGRESS } else { libc::EALREADY };
+            if begun.elapsed() < Duration::from_millis(100) { Err(io::Error::from_raw_os_error(code)) } else { Ok(()) }
+        };
+        until_connected(connect, &control).expect("connected");
+        assert!((3..=110).contains(&calls), "{calls}");
+    }
 }
