@@ -258,6 +258,10 @@ impl Channel {
     }
 }
 
+/// What `tcpi_min_rtt` is before a round trip was measured (`tcp_init_sock`, net/ipv4/tcp.c); `tcpi_rtt` is 0 then. None ever is where all was
+/// sent twice and there are no timestamps (Karn's algorithm).
+const NO_MIN_RTT: u32 = u32::MAX;
+
 /// The kernel's own units as ours.
 pub(super) fn facts(state: TcpState) -> TcpFacts {
     let wide = |value: Option<u32>| value.map(u64::from);
@@ -272,8 +276,8 @@ pub(super) fn facts(state: TcpState) -> TcpFacts {
         retransmits: wide(state.total_retrans),
         sent_bytes: state.bytes_sent,
         retransmitted_bytes: state.bytes_retrans,
-        rtt_ns: nanoseconds(wide(state.rtt_us)),
-        min_rtt_ns: nanoseconds(wide(state.min_rtt_us)),
+        rtt_ns: nanoseconds(wide(state.rtt_us.filter(|&rtt| rtt != 0))),
+        min_rtt_ns: nanoseconds(wide(state.min_rtt_us.filter(|&rtt| rtt != NO_MIN_RTT))),
         cwnd_bytes: wide(state.snd_cwnd).zip(mss).map(|(cwnd, mss)| cwnd * mss),
         ssthresh_bytes: wide(ssthresh).zip(mss).map(|(segments, mss)| segments * mss),
         snd_wnd_bytes: wide(state.snd_wnd),
@@ -296,4 +300,21 @@ pub(super) const fn nodelay_of(protocol: Protocol) -> Option<IntOption> {
 /// A size as the kernel has it.
 pub(super) fn read(socket: BorrowedFd<'_>, option: IntOption) -> Option<u64> {
     get_int(socket, option).ok().and_then(|size| u64::try_from(size).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::facts;
+    use crate::sys::socket::tcp_state;
+    use socket2::{Domain, Protocol, Socket, Type};
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn a_round_trip_that_was_never_measured_is_none() {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).expect("a socket");
+        let state = tcp_state(socket.as_fd()).expect("told");
+        assert_eq!((state.rtt_us, state.min_rtt_us), (Some(0), Some(u32::MAX)), "as the kernel tells it");
+        let told = facts(state);
+        assert_eq!((told.rtt_ns, told.min_rtt_ns), (None, None));
+    }
 }
