@@ -2,7 +2,9 @@
 
 use std::io;
 use std::mem;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use socket2::{Domain, Protocol, Socket, Type};
 
 use super::socket::IntOption;
 use super::{check, check_len};
@@ -103,24 +105,32 @@ struct MptcpInfo {
     flags: u32,
 }
 
-/// Whether a connected MPTCP socket has fallen back to TCP: its flag in `MPTCP_INFO` (Linux 5.16), or the lack of that option
-/// (`EOPNOTSUPP`, `ENOPROTOOPT`), which is how a socket answers that was made TCP's own when it was accepted. Before Linux 5.16 every
-/// socket answers so.
+/// Whether a connected MPTCP socket has fallen back to TCP: its flag in `MPTCP_INFO` (Linux 5.16), or the lack of that option, which is how a
+/// socket answers that has become TCP's own (`EOPNOTSUPP` over IPv4, `ENOPROTOOPT` over IPv6).
 ///
 /// # Errors
-/// What else `getsockopt(2)` says.
+/// What else `getsockopt(2)` says, and `EOPNOTSUPP` before Linux 5.16, where every socket answers so and nothing is known.
 pub fn fell_back(socket: BorrowedFd<'_>) -> io::Result<bool> {
+    let error = match mptcp_flags(socket) {
+        Ok(flags) => return Ok(flags & MPTCP_INFO_FLAG_FALLBACK != 0),
+        Err(error) => error,
+    };
+    if !matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOPROTOOPT)) {
+        return Err(error);
+    }
+    // A socket that is not connected has not fallen back.
+    let fresh = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::from(libc::IPPROTO_MPTCP)))?;
+    mptcp_flags(fresh.as_fd()).map(|_| true)
+}
+
+fn mptcp_flags(socket: BorrowedFd<'_>) -> io::Result<u32> {
     let mut info = MptcpInfo::default();
     let mut length = 12;
     // SAFETY: the pointers are to `info`, which is 12 bytes without padding, and to its length; both outlive the call.
-    let returned = check(unsafe {
+    check(unsafe {
         libc::getsockopt(socket.as_raw_fd(), SOL_MPTCP, MPTCP_INFO, (&raw mut info).cast(), &raw mut length)
-    });
-    match returned {
-        Ok(_) => Ok(info.flags & MPTCP_INFO_FLAG_FALLBACK != 0),
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOPROTOOPT)) => Ok(true),
-        Err(error) => Err(error),
-    }
+    })?;
+    Ok(info.flags)
 }
 
 /// Sends bytes from where they lie (`MSG_ZEROCOPY`); they must not change until the kernel says that it is done with them. Never raises
