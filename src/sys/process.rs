@@ -205,9 +205,17 @@ pub fn keep_on_processor(process: u32, cpu: usize) -> io::Result<()> {
     let set = only(cpu)?;
     for thread in threads(process)? {
         // SAFETY: `set` is valid for reads of its size during the call.
-        check(unsafe { libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &raw const set) })?;
+        or_gone(check(unsafe { libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &raw const set) }))?;
     }
     Ok(())
+}
+
+/// A thread may end between the look at which there are and a call about it: then there is nothing to be done.
+fn or_gone(result: io::Result<libc::c_int>) -> io::Result<()> {
+    match result {
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+        other => other.map(drop),
+    }
 }
 
 /// Gives the threads of a process, all but one, precedence over all that is not real-time: they run the moment they can
@@ -222,7 +230,7 @@ pub fn give_precedence(process: u32, but: u32) -> io::Result<()> {
             continue;
         }
         // SAFETY: `lowest` is valid for reads during the call.
-        check(unsafe { libc::sched_setscheduler(thread, libc::SCHED_FIFO, &raw const lowest) })?;
+        or_gone(check(unsafe { libc::sched_setscheduler(thread, libc::SCHED_FIFO, &raw const lowest) }))?;
     }
     Ok(())
 }
@@ -238,7 +246,26 @@ fn threads(process: u32) -> io::Result<Vec<libc::pid_t>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{kernel_name, thread_usage};
+    use super::{allowed_processors, keep_on_processor, kernel_name, thread_usage};
+
+    #[test]
+    fn threads_that_end_meanwhile_are_passed_over() {
+        let cpu = allowed_processors().expect("told")[0];
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                        std::thread::spawn(|| {}).join().expect("ended");
+                    }
+                });
+            }
+            let results: Vec<_> = (0..2000).map(|_| keep_on_processor(std::process::id(), cpu)).collect();
+            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            let failed: Vec<_> = results.into_iter().filter_map(Result::err).collect();
+            assert!(failed.is_empty(), "{} of 2000, such as {:?}", failed.len(), failed[0]);
+        });
+    }
 
     #[test]
     fn usage_of_this_thread_grows() {
