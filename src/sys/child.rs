@@ -115,8 +115,15 @@ fn be_first(waits: &PipeReader, lifeline: &PipeWriter) -> ! {
         libc::signal(libc::SIGCHLD, libc::SIG_IGN);
         libc::close(lifeline.as_raw_fd());
         libc::dup2(waits.as_raw_fd(), 0);
-        // Other repeats' pipes are not to be held open. Linux 5.9; before that they are for as long as this lives.
-        libc::syscall(libc::SYS_close_range, 1u32, u32::MAX, 0u32);
+        // Other repeats' pipes are not to be held open: whoever starts a program just now reads one until nobody can write to it any more.
+        // `close_range(2)` is of Linux 5.9.
+        if libc::syscall(libc::SYS_close_range, 1u32, u32::MAX, 0u32) != 0 {
+            let mut most = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut most);
+            for descriptor in 1..libc::c_int::try_from(most.rlim_cur).unwrap_or(libc::c_int::MAX).min(1 << 20) {
+                libc::close(descriptor);
+            }
+        }
         let mut byte = 0u8;
         loop {
             let read = libc::read(0, (&raw mut byte).cast(), 1);
