@@ -11,6 +11,9 @@ use super::trend::{Trend, trend};
 const FEWEST_FOR_OUTLIERS: usize = 5;
 /// How many interquartile ranges beyond the quartiles a figure is an outlier: Tukey's far fences.
 const FAR_FENCE: f64 = 3.0;
+/// How far from the nearer quartile an outlier lies at least, as a share of the median: where half of the figures are the same, as in virtual
+/// time, the range between the quartiles is 0.
+const LEAST_OUTLIER: f64 = 0.01;
 /// Fewest figures among which two modes are told.
 const FEWEST_FOR_MODES: usize = 10;
 /// The least share of the figures in the smaller mode.
@@ -37,7 +40,7 @@ pub struct Shape<T = u64> {
     pub drift: Option<Drift>,
 }
 
-/// A figure beyond Tukey's far fences: more than three interquartile ranges from the nearer quartile.
+/// A figure beyond Tukey's far fences: more than three interquartile ranges from the nearer quartile, and than 1 % of the median.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Outlier<T = u64> {
     /// Its place in the order of the run, from 0.
@@ -135,8 +138,9 @@ fn outliers<T: Figure>(figures: &[T], sorted: &[T]) -> Vec<Outlier<T>> {
     if figures.len() < FEWEST_FOR_OUTLIERS {
         return Vec::new();
     }
-    let (Some(lower), Some(upper)) = (quantile(sorted, 0.25), quantile(sorted, 0.75)) else { return Vec::new() };
-    let reach = FAR_FENCE * (upper - lower);
+    let quartiles = (quantile(sorted, 0.25), quantile(sorted, 0.5), quantile(sorted, 0.75));
+    let (Some(lower), Some(median), Some(upper)) = quartiles else { return Vec::new() };
+    let reach = (FAR_FENCE * (upper - lower)).max(LEAST_OUTLIER * median.abs());
     let far = |figure: T| figure.float() < lower - reach || figure.float() > upper + reach;
     figures
         .iter()
@@ -197,6 +201,15 @@ mod tests {
         assert_eq!(shape.outliers, [Outlier { index: 0, figure: 900 }]);
         assert_eq!(shape.notes(&|figure| format!("{figure} ns")), ["outliers: 900 ns (run 1)"]);
         assert!(Shape::of(&[900, 100, 102, 101]).is_plain(), "four have no quartiles worth the name");
+    }
+
+    /// In virtual time most repeats are the same to the nanosecond.
+    #[test]
+    fn a_nanosecond_beside_figures_that_are_all_the_same_is_no_outlier() {
+        let same = 202_400_000;
+        assert!(Shape::of(&[same, same, same + 1, same, same, same]).is_plain());
+        let shape = Shape::of(&[same, same, same + same / 50, same, same, same]);
+        assert_eq!(shape.outliers, [Outlier { index: 2, figure: same + same / 50 }], "2 % are");
     }
 
     // C48
