@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,10 @@ pub fn probe(qemu: &Qemu, kernel: &Path, cache: &Path, interrupted: &AtomicBool)
         return kept.verdict;
     }
     let verdict = boot(qemu, kernel, interrupted);
+    if interrupted.load(Ordering::Relaxed) {
+        // A kernel that was given no time to boot says nothing.
+        return verdict;
+    }
     let kept = Kept { boot_id, qemu: qemu.version.clone(), user, verdict: verdict.clone() };
     // A verdict that cannot be kept is found again next time.
     let _ = serde_json::to_vec(&kept).map(|text| fs::write(&file, text));
@@ -75,7 +79,7 @@ fn boot(qemu: &Qemu, kernel: &Path, interrupted: &AtomicBool) -> KvmVerdict {
         Err(error) => return no(format!("QEMU does not start ({error})")),
     };
     let begun = std::time::Instant::now();
-    while begun.elapsed() < DEADLINE && !interrupted.load(std::sync::atomic::Ordering::Relaxed) {
+    while begun.elapsed() < DEADLINE && !interrupted.load(Ordering::Relaxed) {
         if process.wait_for_end(Duration::from_millis(50)).is_some() {
             break;
         }
@@ -91,5 +95,25 @@ fn boot(qemu: &Qemu, kernel: &Path, interrupted: &AtomicBool) -> KvmVerdict {
             no(format!("/dev/kvm opens, and QEMU ended without having run a kernel ({status}; {errors})"))
         }
         None => no(format!("/dev/kvm opens, and a kernel had not booted after {} s", DEADLINE.as_secs())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Qemu, probe};
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn a_probe_that_was_interrupted_is_not_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = folder.path().join("qemu");
+        fs::write(&program, "#!/bin/sh\nexec sleep 30\n").expect("written");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("executable");
+        let qemu = Qemu { program, version: "none".to_owned() };
+        let verdict = probe(&qemu, &folder.path().join("kernel"), folder.path(), &AtomicBool::new(true));
+        assert!(!verdict.works, "{verdict:?}");
+        assert!(!folder.path().join("kvm.json").exists(), "{verdict:?}");
     }
 }
