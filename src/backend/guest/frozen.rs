@@ -12,6 +12,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -58,6 +59,8 @@ pub(super) struct Frozen {
     facts: Facts,
     /// Whether it was made just now.
     pub(super) made: bool,
+    /// Locked for as long as guests may go on from it, so that no other run prunes it meanwhile.
+    _in_use: Arc<File>,
 }
 
 /// A machine that was booted and saved, and is not in the store yet.
@@ -185,9 +188,10 @@ impl FrozenStore {
         }
         let fresh = candidate.folder.keep();
         fs::rename(&fresh, &folder).map_err(failed("saved"))?;
+        let in_use = hold(&folder).map_err(failed("saved"))?;
         self.prune(MAX_STORE_BYTES, Some(&key)).map_err(failed("saved"))?;
         note(format!("booted in {booted_in}, settled, saved and compared in {} in all", Span::from(begun.elapsed())));
-        Ok(Frozen { folder, facts, made: true })
+        Ok(Frozen { folder, facts, made: true, _in_use: in_use })
     }
 
     /// Boots the machine until two boots agree in every byte of memory. The first two run side by side.
@@ -261,7 +265,8 @@ impl FrozenStore {
         Ok(entries)
     }
 
-    /// Removes the machines used longest ago until the rest takes at most `bytes`. Returns what was removed.
+    /// Removes the machines used longest ago until the rest takes at most `bytes`, but none that a run goes on from just now. Returns what was
+    /// removed.
     ///
     /// # Errors
     /// When a folder cannot be read or removed.
@@ -276,7 +281,12 @@ impl FrozenStore {
             if Some(entry.key.as_str()) == keep {
                 continue;
             }
-            fs::remove_dir_all(self.folder.join(&entry.key))?;
+            let folder = self.folder.join(&entry.key);
+            let in_use = File::open(folder.join(FACTS))?;
+            if in_use.try_lock().is_err() {
+                continue;
+            }
+            fs::remove_dir_all(folder)?;
             // The lock's file stays: another run may hold it.
             total -= entry.bytes;
             removed.push(entry);
@@ -297,6 +307,11 @@ impl Frozen {
         if !folder.exists() {
             return Ok(None);
         }
+        let in_use = hold(folder).map_err(|error| format!("{FACTS}: {error}"))?;
+        if !folder.exists() {
+            // It was being pruned.
+            return Ok(None);
+        }
         let facts = Facts::read(folder).map_err(|error| format!("{FACTS}: {error}"))?;
         if facts.version != VERSION || facts.key != key {
             return Err(format!("{FACTS} is of another machine"));
@@ -309,7 +324,7 @@ impl Frozen {
         // The time of its last use decides what is pruned first. A store that cannot be written still serves.
         let _ =
             File::options().append(true).open(folder.join(FACTS)).and_then(|file| file.set_modified(SystemTime::now()));
-        Ok(Some(Self { folder: folder.to_owned(), facts, made: false }))
+        Ok(Some(Self { folder: folder.to_owned(), facts, made: false, _in_use: in_use }))
     }
 
     /// What the agent said before it stopped.
@@ -328,6 +343,13 @@ impl Frozen {
     pub(super) fn initrd(&self) -> PathBuf {
         self.folder.join(INITRD)
     }
+}
+
+/// Keeps a machine from being pruned until the file is closed (`flock(2)`), also by a process that is killed.
+fn hold(folder: &Path) -> io::Result<Arc<File>> {
+    let file = File::open(folder.join(FACTS))?;
+    file.lock_shared()?;
+    Ok(Arc::new(file))
 }
 
 /// Boots a guest up to the point where its agent stops it, and writes its state to `folder`.
@@ -414,9 +436,43 @@ fn digest(path: &Path) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::digest;
-    use std::fs::File;
+    use super::{FACTS, Facts, Frozen, FrozenStore, MEMORY, STATE, VERSION, digest};
+    use crate::backend::guest::protocol::Hello;
+    use std::fs::{self, File};
     use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn a_machine_that_a_run_goes_on_from_is_not_pruned() {
+        let cache = tempfile::tempdir().expect("a folder");
+        let store = FrozenStore::below(cache.path());
+        for key in ["one", "other"] {
+            let folder = store.folder.join(key);
+            fs::create_dir_all(&folder).expect("a folder");
+            for file in [STATE, MEMORY] {
+                fs::write(folder.join(file), key).expect("written");
+            }
+            let saved = |file: &str| digest(&folder.join(file)).expect("a digest");
+            let facts = Facts {
+                version: VERSION,
+                key: key.to_owned(),
+                image: String::new(),
+                qemu: String::new(),
+                hello: Hello::default(),
+                state_sha256: saved(STATE),
+                memory_sha256: saved(MEMORY),
+            };
+            fs::write(folder.join(FACTS), serde_json::to_vec(&facts).expect("JSON")).expect("written");
+        }
+        let load = || Frozen::load(&store.folder.join("one"), "one").expect("whole");
+        let (first, second) = (load().expect("there"), load().expect("there"));
+        let keys = |removed: Vec<super::FrozenEntry>| removed.into_iter().map(|entry| entry.key).collect::<Vec<_>>();
+        assert_eq!(keys(store.prune(0, None).expect("pruned")), ["other"]);
+        drop(first);
+        assert!(store.prune(0, None).expect("pruned").is_empty(), "one of the two goes on");
+        drop(second);
+        assert_eq!(keys(store.prune(0, None).expect("pruned")), ["one"]);
+        assert!(load().is_none());
+    }
 
     #[test]
     fn a_digest_sees_content_and_place_and_not_holes() {
