@@ -17,6 +17,11 @@ use super::{BOOT_DEADLINE, Guest};
 /// How much longer than its timeout a job may take before the guest is taken for hanging: the agent ends jobs by itself.
 const GRACE: Duration = Duration::from_secs(30);
 
+/// The same with what a server program may take to end by itself after the timeout.
+fn grace(job: &Job) -> Duration {
+    job.settings.exec.as_ref().map_or(GRACE, |exec| GRACE + exec.server.grace.duration())
+}
+
 /// Guests that may be lost in a row without a single job begun.
 const BOOT_ATTEMPTS: usize = 2;
 
@@ -180,7 +185,7 @@ fn work(
         let flow = match session.next(patience)? {
             Word::Started { job } if job == progress.ended && job < jobs.len() => {
                 progress.begun = true;
-                patience = jobs[job].timeout.duration() + GRACE;
+                patience = jobs[job].timeout.duration() + grace(&jobs[job]);
                 tell(Event::Started(first + job))
             }
             Word::Ended { job, measurement, packets } if progress.begun && job == progress.ended => {
