@@ -436,7 +436,10 @@ impl KernelStore {
         let dir = self.kernels.join(".vmlinux");
         fs::create_dir_all(&dir).map_err(Error::io("create", &dir))?;
         let file = tempfile::NamedTempFile::new_in(&dir).map_err(Error::io("write to", &dir))?;
-        fs::write(file.path(), elf).map_err(Error::io("write", file.path()))?;
+        // On the disk before it has its name: nothing looks into it again, and half of one would never boot.
+        fs::write(file.path(), elf)
+            .and_then(|()| file.as_file().sync_all())
+            .map_err(Error::io("write", file.path()))?;
         file.persist(&path).map_err(|e| Error::io("write", &path)(e.error))?;
         Ok(path)
     }
