@@ -5,7 +5,8 @@ use super::view::{View, at_least, count, share};
 use crate::measurement::Silences;
 use crate::units::Span;
 
-/// The shortest retransmission timeout of TCP (`TCP_RTO_MIN`, include/net/tcp.h), unless a route says otherwise.
+/// The shortest retransmission timeout of TCP (`TCP_RTO_MIN`, include/net/tcp.h), unless a route or `net.ipv4.tcp_rto_min_us` (Linux 6.11) says
+/// otherwise.
 const TCP_RTO_MIN: Span = Span(200_000_000);
 /// The shortest delay of an acknowledgement of TCP (`TCP_DELACK_MIN`, include/net/tcp.h).
 const TCP_DELACK_MIN: Span = Span(40_000_000);
@@ -35,9 +36,9 @@ pub(super) const SCTP_RETRANSMISSION_TIMEOUT: Rule = Rule {
 pub(super) const TCP_RETRANSMISSION_TIMEOUT: Rule = Rule {
     name: "tcp-retransmission-timeout",
     severity: Severity::Stall,
-    about: "TcpExtTCPTimeouts moved: nothing was acknowledged in time, and the retransmission timer ran out. It is at least 200 ms and \
-        doubles at each expiry. What it accounts for are the longest silences, no more than timers ran out, of at least 100 ms. Not \
-        told of an echo that sent nothing again itself beside a stream.",
+    about: "TcpExtTCPTimeouts moved: nothing was acknowledged in time, and the retransmission timer ran out. It is at least 200 ms \
+        (net.ipv4.tcp_rto_min_us) and doubles at each expiry. What it accounts for are the longest silences, no more than timers ran out, of at \
+        least half that length. Not told of an echo that sent nothing again itself beside a stream.",
     advice: "find what was lost: queue drops at the link, a receive buffer too small for the burst, or loss that was asked for",
     source: "RFC 6298; tcp_retransmit_timer, net/ipv4/tcp_timer.c",
     look: |view| {
@@ -46,13 +47,10 @@ pub(super) const TCP_RETRANSMISSION_TIMEOUT: Rule = Rule {
             return None;
         }
         let told = format!("{} ran out", count(expired, "retransmission timer", "retransmission timers"));
-        Some(accounted(
-            view,
-            told,
-            expired,
-            ("TcpExtTCPTimeouts", Span(0)),
-            Some((TCP_RTO_MIN, "the shortest timeout")),
-        ))
+        let set = view.sysctl("net.ipv4.tcp_rto_min_us").and_then(|number| number.parse::<u64>().ok());
+        let shortest = set.map(|micros| Span(micros.saturating_mul(1000))).filter(|&set| set != TCP_RTO_MIN);
+        let shortest = shortest.map_or((TCP_RTO_MIN, "the shortest timeout"), |set| (set, "net.ipv4.tcp_rto_min_us"));
+        Some(accounted(view, told, expired, ("TcpExtTCPTimeouts", Span(0)), Some(shortest)))
     },
 };
 
@@ -77,7 +75,7 @@ fn accounted(
     let Some((shortest, name)) = shortest else { return told };
     let each = if expired == 1 { "after" } else { "each after" };
     // On the way there and back nothing arrives either.
-    let from = from.0.max(shortest.0 / 2) + view.path().0;
+    let from = from.0.max(shortest.0 / 2).max(WATCHED) + view.path().0;
     let within = view.silences().and_then(|silences| Some((silences, silences.within(from, u64::MAX, expired)?)));
     match (within, view.took(), view.at_one_end(counter)) {
         (Some((_, (0, _))), ..) => {

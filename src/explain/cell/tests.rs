@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{CellFindings, explain};
 use crate::explain::RULES;
 use crate::measurement::{
-    Buffer, Connection, End, Evidence, Interface, LinkFacts, Measurement, Outcome, QueueFacts, Switch, TcpFacts,
-    Verdict,
+    Buffer, Connection, End, Evidence, Interface, LinkFacts, Measurement, Outcome, QueueFacts, Switch, SysctlFacts,
+    TcpFacts, Verdict,
 };
 use crate::record::{Record, example};
 
@@ -127,6 +127,14 @@ fn a_delayed_ack_likewise_and_one_write_is_left_alone() {
 fn losses_are_told_with_their_counts() {
     let timeout = sentence(&echo(250_000_000, false, &[("TcpExtTCPTimeouts", 1)]), "tcp-retransmission-timeout");
     assert!(timeout.contains("at least 200 ms of the 250 ms (80 %)"), "{timeout}");
+    let mut shorter = echo(250_000_000, false, &[("TcpExtTCPTimeouts", 1)]);
+    let facts = SysctlFacts { asked: None, given: Some("20000".to_owned()) };
+    shorter.measurement.sysctls.insert("net.ipv4.tcp_rto_min_us".to_owned(), facts);
+    let timeout = sentence(&shorter, "tcp-retransmission-timeout");
+    assert!(
+        timeout.contains("at least 20.0 ms (net.ipv4.tcp_rto_min_us): at least 20.0 ms of the 250 ms"),
+        "{timeout}"
+    );
     let drops = sentence(&echo(1, false, &[("UdpRcvbufErrors", 7)]), "udp-receive-drops");
     assert!(drops.starts_with("7 datagrams"), "{drops}");
     silent(&echo(1, false, &[("UdpInDatagrams", 7)]), "udp-receive-drops");
