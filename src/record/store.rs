@@ -45,7 +45,7 @@ impl RunDir {
         let name = make_folder(results, &base)?;
         let made = results.join(&name);
         Self::begin(&made, manifest)
-            .and_then(|writer| match swap_link(&results.join(LATEST), Path::new(&name)) {
+            .and_then(|writer| match point_latest(results, &name) {
                 Ok(()) => Ok(writer),
                 Err(error) => {
                     clear(&made);
@@ -235,6 +235,12 @@ fn make_folder(results: &Path, base: &str) -> Result<String, StoreError> {
         }
     }
     Err(StoreError::NotEmpty(results.join(base)))
+}
+
+/// Points `results/latest` to a run, and makes both names outlast a crash.
+fn point_latest(results: &Path, name: &str) -> Result<(), StoreError> {
+    swap_link(&results.join(LATEST), Path::new(name))?;
+    sync_folder(results).map_err(StoreError::io("synchronise", results))
 }
 
 /// A name that is good on any file system and needs no quotes in a shell.

@@ -266,6 +266,8 @@ fn open(request: &Request<'_>) -> Result<(Writer, Manifest, Loaded), RunError> {
                 return Err(RunError::SweepChanged { path: path.clone(), changes });
             }
             let (writer, loaded) = dir.resume()?;
+            // Anew, now that nobody else writes to it: whoever did may have ended in between, and told more of the run.
+            manifest = dir.manifest()?;
             if loaded.records.iter().all(|record| record.warmup) {
                 // Nothing was measured where it was begun.
                 let Manifest { program, host, sysctls, at_once, programs, .. } = new();
