@@ -99,8 +99,8 @@ fn bursts_of_loss_reordering_jitter_and_the_limit_take_effect() {
     ));
     let drops = |record: &Value| number(&queue(record)["drops"]);
     assert_eq!(drops(&bursty["0%"]), 0, "bad is no worse than good");
-    // Mean share bad: p / (p + r) = 3.8 %.
-    assert!((4..50).contains(&drops(&bursty["100%"])), "{}", drops(&bursty["100%"]));
+    // Mean share bad: p / (p + r) = 3.8 %. Of some eight bursts in 380 packets there may be few by chance, and of one in 2000 such streams none.
+    assert!((1..80).contains(&drops(&bursty["100%"])), "{}", drops(&bursty["100%"]));
     let given = &queue(&bursty["100%"])["given"];
     assert_eq!((&given["loss_p"], &given["loss_r"]), (&"2%".into(), &"50%".into()));
 
