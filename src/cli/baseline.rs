@@ -47,6 +47,11 @@ pub(super) fn baseline(arguments: &BaselineArgs) -> Result<Exit, Exit> {
     };
     let new = Baseline::of(&manifest, &loaded.records, &metrics).map_err(wrong)?;
     let reason = arguments.reason.as_deref();
+    if !arguments.metric.is_empty()
+        && let Some(metric) = metrics.iter().find(|metric| !new.cells.iter().any(|cell| cell.has(metric)))
+    {
+        return Err(wrong(GateError::NothingToKeep { metric: metric.clone(), run: arguments.run.clone() }));
+    }
     let file = &arguments.out;
     let kept = if file.exists() {
         let old = Baseline::read(file).map_err(wrong)?;

@@ -91,7 +91,7 @@ impl BaselineCell {
     }
 
     /// Whether it has figures of a metric.
-    pub(super) fn has(&self, metric: &Metric) -> bool {
+    pub fn has(&self, metric: &Metric) -> bool {
         match metric {
             Metric::Program(metric) => self.metrics.contains_key(&metric.name),
             _ => self.figures.contains_key(metric.field()),
