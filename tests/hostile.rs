@@ -19,6 +19,44 @@ fn run(workshop: &Workshop, more: &[&str]) -> common::Ran {
     workshop.run(&[&["run", "sweep.toml", "--backend", "fake"], more].concat())
 }
 
+/// The program with these streams in a shell's words: `2>&-`, `>/dev/full`.
+fn redirected(workshop: &Workshop, arguments: &str, streams: &str) -> Option<i32> {
+    let script = format!("exec \"$0\" {arguments} {streams}");
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &script, common::PROGRAM]).current_dir(workshop.path());
+    shell.output().expect("a shell").status.code()
+}
+
+#[test]
+fn messages_that_nobody_can_read_lose_no_measurement_and_change_no_exit_code() {
+    let workshop = Workshop::new(SWEEP);
+    let run = "run sweep.toml --backend fake --no-plot";
+    for (index, streams) in ["2>/dev/full", "2>&-", ">&- 2>&-"].into_iter().enumerate() {
+        let out = format!("out{index}");
+        assert_eq!(redirected(&workshop, &format!("{run} --out {out}"), streams), Some(0), "{streams}");
+        assert_eq!(common::records(&workshop.path().join(out)).len(), 16, "{streams}");
+    }
+    redirected(&workshop, &format!("{run} --out gone"), "2>&1 | head -1");
+    assert_eq!(common::records(&workshop.path().join("gone")).len(), 16);
+    for wrong in ["check nothing.toml", "show nothing", "gate nothing --baseline nothing", "kernel remove nothing"] {
+        assert_eq!(redirected(&workshop, wrong, "2>/dev/full"), Some(2), "{wrong}");
+    }
+}
+
+#[test]
+fn output_that_did_not_reach_its_file_is_told() {
+    let workshop = Workshop::new(SWEEP);
+    run(&workshop, &["--no-plot"]).expect(0);
+    for command in ["show results/latest --json", "explain results/latest", "check sweep.toml", "schema"] {
+        assert_eq!(redirected(&workshop, command, ">/dev/full 2>err.txt"), Some(2), "{command}");
+        let said = std::fs::read_to_string(workshop.path().join("err.txt")).expect("standard error");
+        assert!(said.contains("standard output: No space left on device"), "{command}: {said}");
+        // A reader that has seen enough is no fault.
+        assert_eq!(redirected(&workshop, command, "2>err.txt | head -1"), Some(0), "{command}");
+        assert_eq!(std::fs::read_to_string(workshop.path().join("err.txt")).expect("standard error"), "", "{command}");
+    }
+}
+
 #[test]
 fn a_baseline_of_figures_that_the_run_does_not_have_is_refused() {
     let workshop = Workshop::new(SWEEP);

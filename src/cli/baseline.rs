@@ -8,6 +8,7 @@ use crate::gate::{Baseline, GateError, Metric, ProgramMetric, load};
 use crate::record::write_atomically;
 
 use super::exit::Exit;
+use super::output::say;
 use super::{complain, print};
 
 /// Arguments of `sweep baseline`.
@@ -31,12 +32,12 @@ pub(super) fn baseline(arguments: &BaselineArgs) -> Result<Exit, Exit> {
     let wrong = |error: GateError| complain(&error);
     let (_, run) = load(&arguments.run).map_err(wrong)?;
     let Some((dir, manifest)) = run else {
-        eprintln!("error: `{}` is a file: name the folder of a run, such as results/latest", arguments.run.display());
+        say!("error: `{}` is a file: name the folder of a run, such as results/latest", arguments.run.display());
         return Err(Exit::Wrong);
     };
     let loaded = dir.read().map_err(|error| complain(&error))?;
     for warning in &loaded.warnings {
-        eprintln!("warning: {warning}");
+        say!("warning: {warning}");
     }
     let printed = ProgramMetric::of_all(&loaded.records);
     let metrics: Vec<Metric> = if arguments.metric.is_empty() {
@@ -66,7 +67,7 @@ pub(super) fn baseline(arguments: &BaselineArgs) -> Result<Exit, Exit> {
     write_atomically(file, text.as_bytes()).map_err(|error| complain(&error))?;
     let without = kept.cells.iter().filter(|cell| cell.is_without_figures()).count();
     if without > 0 {
-        eprintln!("note: {without} of {} cells have no figures", kept.cells.len());
+        say!("note: {without} of {} cells have no figures", kept.cells.len());
     }
     print(&format!("{}\n", file.display()))?;
     Ok(Exit::Done)

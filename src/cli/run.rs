@@ -16,6 +16,7 @@ use crate::spec::Sweep;
 
 use super::exit::Exit;
 use super::more::{Differing, Terms, more, taken_up};
+use super::output::say;
 use super::progress::Reporter;
 use super::read::Read;
 use super::stored::stored_sweep;
@@ -94,7 +95,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
         None => sweep(arguments).map(|(sweep, source)| (sweep, source, None))?,
     };
     if added.as_ref().is_some_and(|more| more.cells.is_empty()) {
-        eprintln!("nothing is added: no cell that was measured wants more repeats");
+        say!("nothing is added: no cell that was measured wants more repeats");
         return Ok(Exit::Done);
     }
     let plan = Plan::new(&sweep);
@@ -152,7 +153,7 @@ fn sweep(arguments: &RunArgs) -> Result<(Sweep, SweepSource), Exit> {
         Ok(sweep) => Ok((sweep, manifest.sweep)),
         Err(why) => {
             let (file, run) = (manifest.sweep.path.as_deref().unwrap_or("FILE"), run.display());
-            eprintln!(
+            say!(
                 "error: `{run}` cannot be finished as it is stored: {why}; or name its file: sweep run {file} --resume={run}"
             );
             Err(Exit::Wrong)
@@ -207,19 +208,19 @@ fn conclude(finished: &Finished, arguments: &RunArgs) -> Result<Exit, Exit> {
     }
     if !arguments.quiet {
         if finished.reused > 0 {
-            eprintln!("{} results were known from earlier runs (--fresh runs them anew)", finished.reused);
+            say!("{} results were known from earlier runs (--fresh runs them anew)", finished.reused);
         }
         if let Some(covered) = finished.virtual_time {
             let (guest, host) = (covered, finished.host_time);
-            eprintln!("{guest} of virtual time took {host} of this machine's");
+            say!("{guest} of virtual time took {host} of this machine's");
         }
-        eprintln!("results in {}", finished.dir.path().display());
+        say!("results in {}", finished.dir.path().display());
     }
     written?;
     if finished.interrupted {
         let file = arguments.file.as_ref().filter(|_| cells_run_programs(manifest));
         let file = file.map(|file| format!("{} ", file.display())).unwrap_or_default();
-        eprintln!("interrupted: `sweep run {file}--resume={}` goes on from here", finished.dir.path().display());
+        say!("interrupted: `sweep run {file}--resume={}` goes on from here", finished.dir.path().display());
         return Ok(Exit::Interrupted);
     }
     Ok(Exit::of(&loaded.records))
