@@ -65,3 +65,18 @@ fn a_baseline_of_figures_that_the_run_does_not_have_is_refused() {
     assert!(ran.err.contains("no cell of `results/latest` has cpu"), "{}", ran.err);
     assert!(!workshop.path().join("b.json").exists());
 }
+
+#[test]
+fn what_a_terminal_would_obey_is_not_passed_on_and_a_long_name_is_cut() {
+    let workshop = Workshop::new("name = \"a\\u001b[31mred\"\n[axes]\nrcvbuf = [1]\n");
+    let ran = workshop.run(&["check", "sweep.toml"]).expect(2);
+    assert!(!ran.err.contains('\u{1b}') && ran.err.contains("\\u{1b}[31mred"), "{}", ran.err);
+    for arguments in [["show", "no\u{1b}[31m"], ["check", "no\u{1b}[31m"]] {
+        let ran = workshop.run(&arguments).expect(2);
+        assert!(!ran.err.contains('\u{1b}'), "{}", ran.err);
+    }
+    let text = format!("name = \"made_up\"\n[axes]\n{} = [1]\n", "x".repeat(100_000));
+    std::fs::write(workshop.path().join("sweep.toml"), text).expect("written");
+    let ran = workshop.run(&["check", "sweep.toml"]).expect(2);
+    assert!(ran.err.contains('…'), "{}", ran.err.len());
+}

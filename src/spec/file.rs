@@ -10,7 +10,7 @@ use miette::NamedSource;
 use crate::settings::Limit;
 
 use super::check::Draft;
-use super::error::{Place, Source, SpecError, SpecErrors};
+use super::error::{Place, Source, SpecError, SpecErrors, harmless};
 use super::overrides::Overrides;
 use super::raw::{Slip, entries};
 use super::sweep::Sweep;
@@ -80,7 +80,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn source(name: &str, text: &str) -> Source {
-    Arc::new(NamedSource::new(name, text.to_owned()))
+    Arc::new(NamedSource::new(harmless(name), harmless(text)))
 }
 
 /// A slip in the syntax as an error with a fix.
