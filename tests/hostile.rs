@@ -58,6 +58,24 @@ fn output_that_did_not_reach_its_file_is_told() {
 }
 
 #[test]
+fn a_sweep_from_a_pipe_is_kept_with_its_text() {
+    let workshop = Workshop::new(SWEEP);
+    assert_eq!(
+        redirected(&workshop, "run /dev/stdin --backend fake --no-plot --quiet --out piped", "<sweep.toml >table.txt"),
+        Some(0)
+    );
+    let script = "cat sweep.toml | \"$0\" run /dev/stdin --backend fake --no-plot --quiet --out piped-2";
+    let mut shell = std::process::Command::new("sh");
+    let ran = shell.args(["-c", script, common::PROGRAM]).current_dir(workshop.path()).output().expect("a shell");
+    assert!(ran.status.success());
+    for out in ["piped", "piped-2"] {
+        let manifest = std::fs::read(workshop.path().join(out).join("manifest.json")).expect("read");
+        let manifest: Value = serde_json::from_slice(&manifest).expect("a manifest");
+        assert_eq!(manifest["sweep"]["source"], SWEEP, "{out}");
+    }
+}
+
+#[test]
 fn a_baseline_of_figures_that_the_run_does_not_have_is_refused() {
     let workshop = Workshop::new(SWEEP);
     run(&workshop, &[]).expect(0);

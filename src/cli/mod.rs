@@ -114,9 +114,10 @@ impl SweepArgs {
     }
 
     /// Reads a sweep file and applies the changes; prints what is wrong with it.
-    fn load(&self, file: &std::path::Path, capture: bool) -> Result<Sweep, Exit> {
+    /// Also gives the text of the file.
+    fn load(&self, file: &std::path::Path, capture: bool) -> Result<(Sweep, String), Exit> {
         let overrides = Overrides { capture, ..self.overrides() };
-        Sweep::load(file, &overrides).map_err(|errors| complain_of_sweep(&errors))
+        Sweep::load_with_text(file, &overrides).map_err(|errors| complain_of_sweep(&errors))
     }
 }
 

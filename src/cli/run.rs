@@ -141,8 +141,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
 /// The sweep to run, and where it comes from.
 fn sweep(arguments: &RunArgs) -> Result<(Sweep, SweepSource), Exit> {
     if let Some(file) = &arguments.file {
-        let sweep = arguments.sweep.load(file, arguments.capture)?;
-        let text = std::fs::read_to_string(file).map_err(|error| complain(&error))?;
+        let (sweep, text) = arguments.sweep.load(file, arguments.capture)?;
         let source = source(&sweep, Some(file), text)?;
         return Ok((sweep, source));
     }
