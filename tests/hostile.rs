@@ -85,6 +85,23 @@ fn a_baseline_of_figures_that_the_run_does_not_have_is_refused() {
 }
 
 #[test]
+fn what_cannot_be_written_is_named() {
+    let workshop = Workshop::new(SWEEP);
+    run(&workshop, &[]).expect(0);
+    for arguments in [
+        ["plot", "results/latest", "--out", "sweep.toml"],
+        ["report", "results/latest", "--out", "sweep.toml/page"],
+        ["baseline", "results/latest", "-o", "sweep.toml/b.json"],
+    ] {
+        let ran = workshop.run(&arguments).expect(2);
+        assert!(ran.err.contains("cannot make the folder `sweep.toml"), "{}", ran.err);
+    }
+    let junit = ["gate", "results/latest", "--baseline", "results/latest", "--no-confirm", "--junit", "no/x.xml"];
+    let ran = workshop.run(&junit).expect(2);
+    assert_eq!(ran.err, "error: cannot write `no/x.xml`: No such file or directory (os error 2); check the path\n");
+}
+
+#[test]
 fn what_a_terminal_would_obey_is_not_passed_on_and_a_long_name_is_cut() {
     let workshop = Workshop::new("name = \"a\\u001b[31mred\"\n[axes]\nrcvbuf = [1]\n");
     let ran = workshop.run(&["check", "sweep.toml"]).expect(2);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::gate::{Baseline, GateError, Metric, ProgramMetric, load};
-use crate::record::write_atomically;
+use crate::record::{ensure_folder, write_atomically};
 
 use super::exit::Exit;
 use super::output::say;
@@ -47,12 +47,12 @@ pub(super) fn baseline(arguments: &BaselineArgs) -> Result<Exit, Exit> {
         named.map_err(|error| complain(&error))?
     };
     let new = Baseline::of(&manifest, &loaded.records, &metrics).map_err(wrong)?;
-    let reason = arguments.reason.as_deref();
     if !arguments.metric.is_empty()
         && let Some(metric) = metrics.iter().find(|metric| !new.cells.iter().any(|cell| cell.has(metric)))
     {
         return Err(wrong(GateError::NothingToKeep { metric: metric.clone(), run: arguments.run.clone() }));
     }
+    let reason = arguments.reason.as_deref();
     let file = &arguments.out;
     let kept = if file.exists() {
         let old = Baseline::read(file).map_err(wrong)?;
@@ -62,7 +62,7 @@ pub(super) fn baseline(arguments: &BaselineArgs) -> Result<Exit, Exit> {
     };
     let text = kept.text().map_err(wrong)?;
     if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(|error| complain(&error))?;
+        ensure_folder(folder).map_err(|error| complain(&error))?;
     }
     write_atomically(file, text.as_bytes()).map_err(|error| complain(&error))?;
     let without = kept.cells.iter().filter(|cell| cell.is_without_figures()).count();

@@ -25,6 +25,14 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<(), StoreError> 
     write().map_err(StoreError::io("write", path))
 }
 
+/// Makes a folder for what is to be written, with those that it lies in.
+///
+/// # Errors
+/// If it cannot be made, or something else has its name.
+pub fn ensure_folder(folder: &Path) -> Result<(), StoreError> {
+    fs::create_dir_all(folder).map_err(StoreError::io("make the folder", folder))
+}
+
 /// Readable by all and writable by the owner, less what the umask takes away.
 fn world_readable() -> fs::Permissions {
     use std::os::unix::fs::PermissionsExt;
@@ -91,7 +99,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{StoreError, probe_room, swap_link, write_atomically};
+    use super::{StoreError, ensure_folder, probe_room, swap_link, write_atomically};
 
     #[test]
     fn a_file_is_replaced_and_nothing_stays_beside_it() {
@@ -117,6 +125,22 @@ mod tests {
         fs::create_dir(&link).expect("a real folder");
         let error = swap_link(&link, Path::new("third")).expect_err("a folder is in the way");
         assert!(matches!(error, StoreError::LatestIsNotALink(_)), "{error}");
+    }
+
+    #[test]
+    fn an_error_names_the_file_that_was_meant_and_says_what_is_in_the_way() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("file");
+        fs::write(&file, "").expect("written");
+        let said = |error: StoreError| error.to_string().replace(&folder.path().display().to_string(), "DIR");
+        assert_eq!(
+            said(ensure_folder(&file).expect_err("a file")),
+            "cannot make the folder `DIR/file`: File exists (os error 17); there is a file of that name: name another folder"
+        );
+        assert_eq!(
+            said(write_atomically(&folder.path().join("no/such"), b"").expect_err("no folder")),
+            "cannot write `DIR/no/such`: No such file or directory (os error 2); check the path"
+        );
     }
 
     #[test]
