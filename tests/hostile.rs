@@ -76,6 +76,17 @@ fn a_sweep_from_a_pipe_is_kept_with_its_text() {
 }
 
 #[test]
+fn records_that_are_gone_are_told() {
+    let workshop = Workshop::new(SWEEP);
+    run(&workshop, &[]).expect(0);
+    std::fs::remove_file(workshop.path().join("results/latest/records.jsonl")).expect("removed");
+    for command in ["show", "explain", "report"] {
+        let ran = workshop.run(&[command, "results/latest"]).expect(0);
+        assert!(ran.err.contains("records.jsonl` is not there") && ran.err.contains("--resume"), "{}", ran.err);
+    }
+}
+
+#[test]
 fn a_baseline_of_figures_that_the_run_does_not_have_is_refused() {
     let workshop = Workshop::new(SWEEP);
     run(&workshop, &[]).expect(0);

@@ -152,6 +152,16 @@ pub enum Warning {
         /// Bytes left out.
         bytes: u64,
     },
+    /// The manifest is there and the records are not.
+    #[error(
+        "`{}` is not there: what was measured was taken away or lost, since a run has that file from its beginning; restore it, or \
+         measure anew with `--resume`",
+        path.display()
+    )]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
     /// The same repeat stands in the file twice.
     #[error(
         "`{}`, line {line} is {} {repeat} of cell `{cell}` again: the first one counts",
