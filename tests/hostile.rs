@@ -76,6 +76,21 @@ fn a_sweep_from_a_pipe_is_kept_with_its_text() {
 }
 
 #[test]
+fn a_run_is_not_finished_on_another_kernel_than_it_was_begun_on() {
+    let workshop = Workshop::new(SWEEP);
+    run(&workshop, &[]).expect(0);
+    let file = workshop.path().join("results/latest/records.jsonl");
+    let text = std::fs::read_to_string(&file).expect("records");
+    let cut = text.match_indices('\n').nth(6).expect("seven lines").0 + 1;
+    std::fs::write(&file, &text[..cut]).expect("written");
+    // `auto` once meant another place than it does now, as for a user who had no namespaces then.
+    let ran = workshop.run(&["run", "--resume"]).expect(2);
+    assert!(ran.err.contains("what kernel.image = \"auto\" stands for was fake then and is "), "{}", ran.err);
+    assert_eq!(std::fs::read_to_string(&file).expect("records"), text[..cut], "nothing was mixed in");
+    run(&workshop, &["--resume"]).expect(0);
+}
+
+#[test]
 fn records_that_are_gone_are_told() {
     let workshop = Workshop::new(SWEEP);
     run(&workshop, &[]).expect(0);
