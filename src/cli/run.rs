@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -83,6 +83,8 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
+    // From the beginning, so that a signal ends the program in one way whenever it comes.
+    let interrupted = watch_signals()?;
     // Before any thread starts: an ordinary user needs a user namespace for native cells.
     let native_refused = if arguments.backend.is_some() { None } else { become_native() };
     let terms = Terms { allow: &arguments.allow, jobs: arguments.jobs };
@@ -130,7 +132,10 @@ pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
         evidence,
         store: store(),
     };
-    let interrupted = watch_signals()?;
+    if interrupted.load(Ordering::Relaxed) {
+        say!("interrupted: nothing was run");
+        return Ok(Exit::Interrupted);
+    }
     let mut reporter = Reporter::new(arguments.quiet);
     let finished = execute(&request, &interrupted, &mut |progress| reporter.tell(&progress));
     reporter.finish();
