@@ -444,7 +444,7 @@ fn what_a_program_printed_is_gated_compared_and_drawn() {
     assert_eq!((&json["unit"], &json["better"]), (&json!("dB"), &json!("higher")));
     let read = |name: &str| std::fs::read_to_string(workshop.path().join(name)).expect("a file");
     for text in [ran.err, read("gate.xml"), read("summary.md")] {
-        assert!(text.contains("0.503500 dB") && text.contains("0.402800 dB"), "{text}");
+        assert!(text.contains("0.5035 dB") && text.contains("0.4028 dB"), "{text}");
     }
     let ran = workshop.run(&["compare", "base", "less", "--metric", "level", "--json"]).expect(0);
     let json: Value = serde_json::from_str(&ran.out).expect("JSON");

@@ -182,6 +182,27 @@ gso_max_segs = 1
     cells.silent("0%", "retransmissions");
 }
 
+/// A burst that comes back while the client is still in its call to send waits in the socket's backlog, and what that has no room for is lost:
+/// the link is not to blame.
+#[test]
+fn an_sctp_backlog_that_is_full_is_told_from_a_link_that_changes_the_order() {
+    let cells = run(r#"
+[workload]
+protocol = "sctp"
+[socket]
+nodelay = true
+[axes]
+rcvbuf = ["4KiB", "64KiB"]
+"#);
+    assert!(cells.number("4096", "/client/evidence/counters/SctpInPktDiscards") > 0);
+    let said = cells.says("4096", "receive-queue-drops");
+    assert!(said.contains("found the socket's backlog full"), "{said}");
+    for rcvbuf in ["4096", "65536"] {
+        cells.silent(rcvbuf, "reordered");
+    }
+    cells.silent("65536", "receive-queue-drops");
+}
+
 /// C17 (laurus#732, tower-grpc#149) and C18 (foundationdb#2008): two writes and a read with Nagle's algorithm wait for a delayed
 /// acknowledgement; one write does not, and nothing is to be said of it.
 #[test]

@@ -120,7 +120,7 @@ pub(super) struct Bend {
 }
 
 /// The smallest value from which on every one is as good as the best, that of the kernel among them: within 5 % or the spread of the
-/// repeats. `None` where the largest is not, or there are too few.
+/// repeats. `None` where the largest is not, or is the only one, for beyond it nothing was measured; or where there are too few.
 pub(super) fn bend<T>(costs: &[(T, Cost)], default: Option<Cost>, smaller_is_better: bool) -> Option<Bend> {
     if costs.len() < FEWEST {
         return None;
@@ -133,7 +133,9 @@ pub(super) fn bend<T>(costs: &[(T, Cost)], default: Option<Cost>, smaller_is_bet
         cost.median.abs_diff(best.median) <= room
     };
     let place = costs.iter().rposition(|(_, cost)| !good(cost)).map_or(0, |last| last + 1);
-    (place < costs.len()).then(|| Bend { place, default_as_good: default.as_ref().map(good) })
+    let default_as_good = default.as_ref().map(good);
+    let beyond = place + 1 < costs.len() || place < costs.len() && default_as_good == Some(true);
+    beyond.then_some(Bend { place, default_as_good })
 }
 
 #[cfg(test)]
@@ -149,7 +151,8 @@ mod tests {
         };
         assert_eq!(place(&[1000, 500, 100, 101], true), Some(2));
         assert_eq!(place(&[100, 101, 100], true), Some(0), "it makes no difference");
-        assert_eq!(place(&[1000, 100, 500, 100], true), Some(3), "the third is bad again");
+        assert_eq!(place(&[1000, 100, 500, 100, 100], true), Some(3), "the third is bad again");
+        assert_eq!(place(&[1000, 500, 100], true), None, "nothing more was measured");
         assert_eq!(place(&[10, 500, 980, 1000], false), Some(2));
         assert_eq!(place(&[1000, 100, 500], true), None, "the best one is not the end of it");
         assert_eq!(place(&[1000, 100], true), None, "two do not bend");
@@ -159,5 +162,8 @@ mod tests {
         assert_eq!(with(101), Some(Bend { place: 1, default_as_good: Some(true) }));
         assert_eq!(with(1000), Some(Bend { place: 1, default_as_good: Some(false) }));
         assert_eq!(with(10), None, "the kernel does better than any size");
+        let last = |default| bend(&[((), sure(1000)), ((), sure(500)), ((), sure(100))], Some(sure(default)), true);
+        assert_eq!(last(101), Some(Bend { place: 2, default_as_good: Some(true) }), "and the kernel's is more");
+        assert_eq!(last(1000), None);
     }
 }

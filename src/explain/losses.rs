@@ -21,10 +21,12 @@ pub(super) const UDP_RECEIVE_DROPS: Rule = Rule {
 pub(super) const SOCKET_QUEUE_DROPS: Rule = Rule {
     name: "receive-queue-drops",
     severity: Severity::Stall,
-    about: "TcpExtTCPBacklogDrop, TcpExtTCPRcvQDrop, TcpExtTCPOFODrop or TcpExtRcvPruned moved: TCP dropped segments that had arrived, \
-        for want of room in the socket.",
+    about: "TcpExtTCPBacklogDrop, TcpExtTCPRcvQDrop, TcpExtTCPOFODrop or TcpExtRcvPruned moved, or SctpInPktDiscards by more than SctpOutOfBlues \
+        and SctpChecksumErrors: segments or packets that had arrived were dropped for want of room in the socket. Its backlog is where what \
+        arrives waits while the program is in a call; over SCTP it holds as much as the receive buffer, less what lies in that.",
     advice: "a larger receive buffer at the end that receives",
-    source: "tcp_add_backlog (net/ipv4/tcp_ipv4.c), tcp_prune_queue and tcp_data_queue (net/ipv4/tcp_input.c)",
+    source: "tcp_add_backlog (net/ipv4/tcp_ipv4.c), tcp_prune_queue and tcp_data_queue (net/ipv4/tcp_input.c); sctp_rcv and sctp_add_backlog, \
+        net/sctp/input.c; sk_rcvqueues_full, include/net/sock.h",
     look: |view| {
         let moved: Vec<String> = [
             ("TcpExtTCPBacklogDrop", "the backlog was full"),
@@ -36,11 +38,23 @@ pub(super) const SOCKET_QUEUE_DROPS: Rule = Rule {
         .filter_map(|(name, why)| Some((name, why, view.counter(name).filter(|&moved| moved > 0)?)))
         .map(|(name, why, moved)| format!("{} {why} ({name})", count(moved, "time", "times")))
         .collect();
+        if let Some(packets) = backlog_full(view).filter(|&packets| packets > 0) {
+            return Some(format!(
+                "{} and found the socket's backlog full while its program was in a call (SctpInPktDiscards)",
+                count(packets, "packet had arrived", "packets had arrived")
+            ));
+        }
         (!moved.is_empty()).then(|| {
             format!("segments that had arrived were dropped for want of room in the socket: {}", moved.join(", "))
         })
     },
 };
+
+/// SCTP packets that found a socket's backlog full: those that `sctp_rcv` discarded and that were neither damaged nor for no association.
+pub(super) fn backlog_full(view: &View<'_>) -> Option<u64> {
+    let known = view.counter("SctpOutOfBlues")? + view.counter("SctpChecksumErrors")?;
+    Some(view.counter("SctpInPktDiscards")?.saturating_sub(known))
+}
 
 pub(super) const PROCESSOR_BACKLOG_DROPS: Rule = Rule {
     name: "processor-backlog-drops",

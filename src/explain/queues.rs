@@ -1,7 +1,7 @@
 //! Rules about the queues of the link: what they dropped, delayed, put out of order, or lost at once.
 
 use super::finding::{Rule, Severity};
-use super::losses::thrown_away;
+use super::losses::{backlog_full, thrown_away};
 use super::view::{View, count, has_share, median, number, rate, share, span};
 use crate::measurement::{Association, End, Interface, QueueFacts};
 use crate::units::{BitRate, Span};
@@ -137,7 +137,7 @@ pub(super) const STANDING_QUEUE: Rule = Rule {
 fn changed_order(view: &View<'_>, associations: &[(&'static str, &Association, &Association)]) -> Option<String> {
     // What was sent again for nothing is discarded as a duplicate.
     let twice: u64 = associations.iter().filter_map(|(_, end, _)| end.duplicate_chunks_in).sum();
-    if view.counter("SctpInDataChunkDiscards")? > twice {
+    if view.counter("SctpInDataChunkDiscards")? > twice || backlog_full(view)? > 0 {
         return None;
     }
     let mut gaps = 0;
@@ -159,7 +159,7 @@ pub(super) const REORDERED: Rule = Rule {
     name: "reordered",
     severity: Severity::Note,
     about: "Segments or chunks arrived out of order (TcpExtTCPOFOQueue; gaps that SCTP reported, sas_gapcnt of SCTP_GET_ASSOC_STATS), while no queue and no device \
-        dropped a packet and none was damaged or told to be lost: the link changed their order.",
+        dropped a packet, no socket dropped what had arrived, and none was damaged or told to be lost: the link changed their order.",
     advice: "give the link a `rate`, with which netem keeps the order, or no `jitter`; on a real path net.ipv4.tcp_reordering is how much TCP bears",
     source: "tcp_data_queue_ofo, net/ipv4/tcp_input.c; RFC 8985, section 4; netem_enqueue, net/sched/sch_netem.c",
     look: |view| {
@@ -171,6 +171,7 @@ pub(super) const REORDERED: Rule = Rule {
             "TcpExtTCPBacklogDrop",
             "TcpExtTCPOFODrop",
             "TcpExtTCPRcvQDrop",
+            "TcpExtTCPZeroWindowDrop",
         ]);
         if view.devices().is_empty() || lost || gone.into_iter().any(|name| view.counter(name) != Some(0)) {
             return None;

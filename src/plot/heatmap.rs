@@ -47,7 +47,14 @@ pub fn heatmap(run: Run<'_>, options: &PlotOptions) -> Result<String, PlotError>
     let scale = Scale::of(figures.iter().flatten().map(|figure| figure.value));
     let of = statistic(options.stat, cells);
     let metric = options.metric.title();
-    let (why, marks) = why::of(run, &options.metric, options.stat);
+    let (why, mut marks) = why::of(run, &options.metric, options.stat);
+    // A cell that was measured and yet has no such figure shows no letters, and what none shows needs no words.
+    let lettered = |letter: char| {
+        let told = why.iter().zip(cells).zip(&figures);
+        told.filter(|((_, cell), figure)| figure.is_some() || cell.counts.measured == 0)
+            .any(|((why, _), _)| why.letters.contains(letter))
+    };
+    marks.retain(|mark| mark.finding().is_none_or(|(letter, _)| lettered(letter)));
     let notes = notes::letters(&marks).into_iter().chain(notes::reasons(cells)).collect();
     let mut sheet = Sheet {
         title: title(manifest, options, &in_title(&options.metric)),

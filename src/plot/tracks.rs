@@ -28,7 +28,7 @@ impl Kind {
         match self {
             Self::Size => "size of the buffer",
             Self::Used => "in use",
-            Self::Window => "advertised window",
+            Self::Window => "advertised window of this end",
             Self::Congestion => "congestion window",
         }
     }

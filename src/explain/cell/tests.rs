@@ -135,6 +135,10 @@ fn losses_are_told_with_their_counts() {
     let backlog = sentence(&echo(1, false, &[("TcpExtTCPBacklogDrop", 1)]), "receive-queue-drops");
     assert!(backlog.ends_with("1 time the backlog was full (TcpExtTCPBacklogDrop)"), "{backlog}");
     silent(&echo(1, false, &[]), "receive-queue-drops");
+    let all = [("SctpInPktDiscards", 5), ("SctpOutOfBlues", 1), ("SctpChecksumErrors", 1)];
+    let packets = sentence(&echo(1, false, &all), "receive-queue-drops");
+    assert!(packets.starts_with("3 packets had arrived and found the socket's backlog full"), "{packets}");
+    silent(&echo(1, false, &[("SctpInPktDiscards", 2), ("SctpOutOfBlues", 2)]), "receive-queue-drops");
     assert!(
         sentence(&echo(1, false, &[("TcpRetransSegs", 3), ("TcpOutSegs", 1000)]), "retransmissions")
             .contains("3 of 1000")

@@ -85,7 +85,7 @@ function findingsOf(cell) {
   if (!cell.f.length) return '';
   const items = cell.f.flatMap((place) => {
     const [name, sentence, advice, source] = DATA.findings[place];
-    return [make('dt', {}, name), make('dd', { dir: 'auto' }, sentence, make('span', { class: 'hint' }, ` Try: ${advice}. From: ${source}.`))];
+    return [make('dt', {}, name), make('dd', { dir: 'auto' }, `${sentence}.`, make('span', { class: 'hint' }, ` Try: ${advice}. From: ${source}.`))];
   });
   return make('div', { class: 'why' }, make('h4', {}, 'Why'), make('dl', {}, ...items));
 }

@@ -276,7 +276,7 @@ function drawLegend(scale, unit) {
   bar.style.background = `linear-gradient(to right, ${DATA.stops.join(', ')})`;
   const marks = make('div', { class: 'ticks' });
   // Both ends are told, by the round figure that is there or else by what it is.
-  const whole = Math.min(380, legend.clientWidth - 48);
+  const whole = Math.min(380, legend.clientWidth - 72);
   const at = (value) => scale.place(value) * whole;
   const end = (value) => scale.ticks.find(([tick]) => Math.abs(at(tick) - at(value)) < 2)?.[1] ?? show(unit, value);
   const [low, high] = [end(scale.low), end(scale.high)];
