@@ -4,6 +4,9 @@
 //!
 //! Data flows one way through the rooms below; `tests/layering.rs` fails on an import against that direction.
 
+// They end the program where the stream is closed or full. Tests may.
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
 pub mod backend;
 pub mod cli;
 pub mod explain;

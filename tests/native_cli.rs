@@ -284,3 +284,32 @@ fn doctor_tells_what_to_do_about_each_no() {
         assert_eq!(finding["works"] == false, finding["remedy"].is_string(), "{finding}");
     }
 }
+
+#[test]
+fn doctor_tells_whether_packets_can_be_captured() {
+    let workshop = Workshop::new("");
+    let captures = |out: &str| {
+        let findings: Vec<Value> = serde_json::from_str(out).expect("JSON");
+        let found = |what: &str| findings.iter().find(|finding| finding["what"] == what).cloned();
+        (found("captures").expect("a line"), found("loopback").expect("a line"))
+    };
+    let (finding, loopback) = captures(&workshop.run(&["doctor", "--json"]).expect(0).out);
+    if loopback["works"] == false {
+        eprintln!("SKIPPED: no cell runs natively here");
+        return;
+    }
+    assert!(finding["works"] == true && finding["seen"].to_string().contains("CAP_NET_RAW"), "{finding}");
+
+    // As root in a container that was not given the capability.
+    let mut without = Command::new("setpriv");
+    without.args(["--bounding-set=-net_raw", "--inh-caps=-net_raw", PROGRAM, "doctor", "--json"]);
+    let ran = without.current_dir(workshop.path()).output().expect("setpriv, which is part of util-linux");
+    if !ran.status.success() {
+        eprintln!("SKIPPED: only root can give a capability up");
+        return;
+    }
+    let (finding, loopback) = captures(&String::from_utf8_lossy(&ran.stdout));
+    assert_eq!(loopback["works"], true, "only captures want it: {loopback}");
+    assert!(finding["works"] == false && finding["seen"].to_string().contains("no packet socket"), "{finding}");
+    assert!(finding["remedy"].to_string().contains("CAP_NET_RAW"), "{finding}");
+}

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::gate::{Baseline, GateError, Metric, ProgramMetric, load};
-use crate::record::write_atomically;
+use crate::record::{ensure_folder, write_atomically};
 
 use super::exit::Exit;
+use super::output::say;
 use super::{complain, print};
 
 /// Arguments of `sweep baseline`.
@@ -31,12 +32,12 @@ pub(super) fn baseline(arguments: &BaselineArgs) -> Result<Exit, Exit> {
     let wrong = |error: GateError| complain(&error);
     let (_, run) = load(&arguments.run).map_err(wrong)?;
     let Some((dir, manifest)) = run else {
-        eprintln!("error: `{}` is a file: name the folder of a run, such as results/latest", arguments.run.display());
+        say!("error: `{}` is a file: name the folder of a run, such as results/latest", arguments.run.display());
         return Err(Exit::Wrong);
     };
     let loaded = dir.read().map_err(|error| complain(&error))?;
     for warning in &loaded.warnings {
-        eprintln!("warning: {warning}");
+        say!("warning: {warning}");
     }
     let printed = ProgramMetric::of_all(&loaded.records);
     let metrics: Vec<Metric> = if arguments.metric.is_empty() {
@@ -46,6 +47,11 @@ pub(super) fn baseline(arguments: &BaselineArgs) -> Result<Exit, Exit> {
         named.map_err(|error| complain(&error))?
     };
     let new = Baseline::of(&manifest, &loaded.records, &metrics).map_err(wrong)?;
+    if !arguments.metric.is_empty()
+        && let Some(metric) = metrics.iter().find(|metric| !new.cells.iter().any(|cell| cell.has(metric)))
+    {
+        return Err(wrong(GateError::NothingToKeep { metric: metric.clone(), run: arguments.run.clone() }));
+    }
     let reason = arguments.reason.as_deref();
     let file = &arguments.out;
     let kept = if file.exists() {
@@ -56,12 +62,12 @@ pub(super) fn baseline(arguments: &BaselineArgs) -> Result<Exit, Exit> {
     };
     let text = kept.text().map_err(wrong)?;
     if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(|error| complain(&error))?;
+        ensure_folder(folder).map_err(|error| complain(&error))?;
     }
     write_atomically(file, text.as_bytes()).map_err(|error| complain(&error))?;
     let without = kept.cells.iter().filter(|cell| cell.is_without_figures()).count();
     if without > 0 {
-        eprintln!("note: {without} of {} cells have no figures", kept.cells.len());
+        say!("note: {without} of {} cells have no figures", kept.cells.len());
     }
     print(&format!("{}\n", file.display()))?;
     Ok(Exit::Done)

@@ -38,7 +38,7 @@ struct Check<'a> {
 
 pub(super) fn check(arguments: &CheckArgs) -> Result<Exit, Exit> {
     let native_refused = become_native();
-    let sweep = arguments.sweep.load(&arguments.file, false)?;
+    let (sweep, _) = arguments.sweep.load(&arguments.file, false)?;
     let plan = Plan::new(&sweep);
     let description = Description::new(&sweep, &plan);
     let choice = Choice {

@@ -10,6 +10,7 @@ use crate::run::{Choice, Destination, Request, execute};
 
 use super::exit::Exit;
 use super::more::at_once;
+use super::output::say;
 use super::progress::Reporter;
 use super::run::watch_signals;
 use super::stored::{changed_programs, stored_sweep};
@@ -77,7 +78,7 @@ pub(super) fn confirm(
     reporter.finish();
     let finished = finished.map_err(|error| complain(&error))?;
     if finished.interrupted {
-        eprintln!("interrupted: nothing is judged");
+        say!("interrupted: nothing is judged");
         return Err(Exit::Interrupted);
     }
     let (manifest, loaded) = finished

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::backend::Job;
 use crate::backend::guest::{Qemu, probe_kvm};
 use crate::backend::native::Native;
-use crate::measurement::Outcome;
+use crate::measurement::{CaptureLimits, Measurement, Outcome};
 use crate::settings::{Protocol, Settings, Style, Topology};
 use crate::units::{Bytes, Span};
 use crate::{sys, workload};
@@ -51,6 +51,7 @@ pub(super) fn doctor(arguments: &DoctorArgs) -> Result<Exit, Exit> {
     let mut findings = vec![kernel(), namespaces(root, refused.as_deref())];
     findings.push(cell("veth", Topology::Veth, refused.as_deref()));
     findings.push(cell("loopback", Topology::Loopback, refused.as_deref()));
+    findings.push(captures(refused.as_deref()));
     findings.extend(protocols());
     findings.push(queues());
     findings.push(congestion_controls());
@@ -84,24 +85,33 @@ fn namespaces(root: bool, refused: Option<&str>) -> Finding {
 }
 
 /// Runs a small echo for real.
-fn cell(what: &'static str, topology: Topology, refused: Option<&str>) -> Finding {
+fn echo(
+    what: &'static str,
+    topology: Topology,
+    capture: Option<CaptureLimits>,
+    refused: Option<&str>,
+) -> Result<Measurement, Finding> {
     if refused.is_some() {
-        return no(
+        return Err(no(
             what,
             "not without namespaces",
             "see above; a guest does it meanwhile: kernel.image = \"debian:6.12\"",
-        );
+        ));
     }
-    let native = match Native::new("sweep doctor") {
-        Ok(native) => native,
-        Err(error) => {
-            return no(what, error.to_string(), "run as root, or use a guest: kernel.image = \"debian:6.12\"");
-        }
-    };
+    let native = Native::new("sweep doctor")
+        .map_err(|error| no(what, error.to_string(), "run as root, or use a guest: kernel.image = \"debian:6.12\""))?;
     let mut settings = Settings::default();
     settings.link.topology = topology;
-    let job = Job { settings, timeout: Span(5_000_000_000), phase: Span(0), evidence: false, capture: None };
-    let measured = native.measure(&job, &AtomicBool::new(false));
+    let job = Job { settings, timeout: Span(5_000_000_000), phase: Span(0), evidence: false, capture };
+    Ok(native.measure(&job, &AtomicBool::new(false)))
+}
+
+/// A cell over such a link.
+fn cell(what: &'static str, topology: Topology, refused: Option<&str>) -> Finding {
+    let measured = match echo(what, topology, None, refused) {
+        Ok(measured) => measured,
+        Err(finding) => return finding,
+    };
     match (measured.outcome, measured.completion_ns) {
         (Outcome::Measured, Some(completion)) => {
             yes(what, format!("an echo of 32 chunks over it took {}", Span(completion)))
@@ -110,6 +120,24 @@ fn cell(what: &'static str, topology: Topology, refused: Option<&str>) -> Findin
             let reason = measured.reason.unwrap_or_default();
             no(what, format!("{outcome}: {reason}"), "use a guest: kernel.image = \"debian:6.12\"")
         }
+    }
+}
+
+/// What `sweep run --capture` needs natively: packet sockets, for which the kernel wants `CAP_NET_RAW`.
+fn captures(refused: Option<&str>) -> Finding {
+    let what = "captures";
+    let limits = CaptureLimits { packets: 1024, snap_bytes: 128 };
+    let capture = match echo(what, Topology::Loopback, Some(limits), refused) {
+        Ok(measured) => measured.capture.unwrap_or_default(),
+        Err(finding) => return finding,
+    };
+    match (capture.error, capture.client) {
+        (None, Some(end)) => yes(what, format!("{} packets of an echo were captured (CAP_NET_RAW)", end.packets)),
+        (error, _) => no(
+            what,
+            error.unwrap_or_else(|| "the echo that was to be captured did not run".to_owned()),
+            "--capture needs CAP_NET_RAW natively: run as root, in a container with --cap-add NET_RAW, or capture in a guest, which has it",
+        ),
     }
 }
 

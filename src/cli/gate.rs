@@ -17,6 +17,7 @@ use crate::units::Span;
 
 use super::confirm::{Confirmation, confirm, what_is_run};
 use super::exit::Exit;
+use super::output::say;
 use super::{complain, print, print_json, width};
 
 /// Arguments of `sweep gate`.
@@ -131,7 +132,7 @@ pub(super) fn gate(arguments: &GateArgs) -> Result<Exit, Exit> {
         }
         (Some((dir, manifest)), false) => {
             if !arguments.quiet {
-                eprintln!("{}", what_is_run(round, whole));
+                say!("{}", what_is_run(round, whole));
             }
             confirm(dir, manifest, round, native_refused.clone(), arguments.quiet)
         }
@@ -169,14 +170,17 @@ fn tell(judgement: &Judgement, arguments: &GateArgs) -> Result<(), Exit> {
     }
     if let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
         append(Path::new(&path), &markdown(judgement)).map_err(|error| {
-            eprintln!("error: cannot write to GITHUB_STEP_SUMMARY, `{}`: {error}", path.to_string_lossy());
+            say!(
+                "error: cannot write to GITHUB_STEP_SUMMARY, `{}`: {error}; unset it, or name a file that can be written",
+                path.to_string_lossy()
+            );
             Exit::Wrong
         })?;
     }
     if std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true") {
         // A job's log is read from both streams, and standard output may be JSON.
         for line in annotations(judgement) {
-            eprintln!("{line}");
+            say!("{line}");
         }
     }
     Ok(())

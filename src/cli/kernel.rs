@@ -8,6 +8,7 @@ use crate::backend::guest::{FrozenEntry, FrozenStore};
 use crate::units::Bytes;
 
 use super::exit::Exit;
+use super::output::say;
 use super::{complain, print, print_json, store};
 
 /// Arguments of `sweep kernel`.
@@ -60,13 +61,13 @@ struct KernelEntry {
 
 pub(super) fn kernel(arguments: &KernelArgs) -> Result<Exit, Exit> {
     let store = store().map_err(|error| {
-        eprintln!("error: {error}");
+        say!("error: {error}");
         Exit::Wrong
     })?;
     let frozen = FrozenStore::below(store.path().parent().unwrap_or_else(|| store.path()));
     match &arguments.command {
         KernelCommand::Add { image } => {
-            let added = store.add(image, &mut |line| eprintln!("{line}")).map_err(|error| complain(&error))?;
+            let added = store.add(image, &mut |line| say!("{line}")).map_err(|error| complain(&error))?;
             print(&format!("{} ({}) is in the store\n", added.image, added.release))?;
             Ok(Exit::Done)
         }

@@ -10,6 +10,7 @@ mod explain;
 mod gate;
 mod kernel;
 mod more;
+mod output;
 mod plot;
 mod progress;
 mod read;
@@ -19,7 +20,7 @@ mod show;
 mod stored;
 
 use std::error::Error;
-use std::io::{ErrorKind, IsTerminal, Write as _};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -32,6 +33,7 @@ use crate::spec::{Overrides, SpecErrors, Sweep};
 use crate::sys::namespace;
 
 use self::exit::Exit;
+use self::output::{print, say};
 
 /// What do these socket settings do to latency and throughput, on this kernel, and why?
 ///
@@ -112,9 +114,10 @@ impl SweepArgs {
     }
 
     /// Reads a sweep file and applies the changes; prints what is wrong with it.
-    fn load(&self, file: &std::path::Path, capture: bool) -> Result<Sweep, Exit> {
+    /// Also gives the text of the file.
+    fn load(&self, file: &std::path::Path, capture: bool) -> Result<(Sweep, String), Exit> {
         let overrides = Overrides { capture, ..self.overrides() };
-        Sweep::load(file, &overrides).map_err(|errors| complain_of_sweep(&errors))
+        Sweep::load_with_text(file, &overrides).map_err(|errors| complain_of_sweep(&errors))
     }
 }
 
@@ -147,16 +150,17 @@ pub fn main() -> ExitCode {
 
 /// Prints an error and what led to it.
 fn complain(error: &dyn Error) -> Exit {
-    eprint!("error: {error}");
+    let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        // Many messages already end in their cause.
-        if !error.to_string().contains(&cause.to_string()) {
-            eprint!(": {cause}");
+        let cause_text = cause.to_string();
+        // Many messages already have their cause in them.
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
         }
         source = cause.source();
     }
-    eprintln!();
+    say!("error: {text}");
     Exit::Wrong
 }
 
@@ -167,8 +171,8 @@ fn complain_of_sweep(errors: &SpecErrors) -> Exit {
     let width = usize::from(width().unwrap_or(100)).clamp(60, 140);
     let mut text = String::new();
     match GraphicalReportHandler::new_themed(theme).with_width(width).render_report(&mut text, errors) {
-        Ok(()) => eprint!("{text}"),
-        Err(_) => eprintln!("error: {errors}"),
+        Ok(()) => output::coloured(text.trim_end()),
+        Err(_) => say!("error: {errors}"),
     }
     Exit::Wrong
 }
@@ -178,18 +182,6 @@ fn print_json(value: &impl serde::Serialize) -> Result<Exit, Exit> {
     let text = serde_json::to_string_pretty(value).map_err(|error| complain(&error))?;
     print(&format!("{text}\n"))?;
     Ok(Exit::Done)
-}
-
-/// Prints to standard output. A reader that has gone away (`| head`) is no error; a full disk is.
-fn print(text: &str) -> Result<(), Exit> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            eprintln!("error: what was to be printed could not be written to standard output: {error}");
-            Err(Exit::Wrong)
-        }
-        Ok(()) | Err(_) => Ok(()),
-    }
 }
 
 /// The width of the terminal that tables are printed to, or `None` where it is no terminal.

@@ -14,6 +14,7 @@ use crate::spec::{MAX_REPEATS, Sweep};
 use crate::stats::{CellSummary, by_cell, deciding, reached, summarise};
 
 use super::exit::Exit;
+use super::output::say;
 use super::run::MOST_AT_ONCE;
 use super::show::on_axis;
 use super::stored::{Changed, changed_programs, stored_sweep};
@@ -72,7 +73,7 @@ pub(super) fn more(path: &Path, asked: &SweepArgs, terms: Terms<'_>) -> Result<T
     let manifest = dir.manifest().map_err(|error| complain(&error))?;
     let loaded = dir.read().map_err(|error| complain(&error))?;
     let refuse = |why: String| {
-        eprintln!("error: {why}");
+        say!("error: {why}");
         Exit::Wrong
     };
     if manifest.finished.is_none() {
@@ -119,7 +120,7 @@ pub(super) fn more(path: &Path, asked: &SweepArgs, terms: Terms<'_>) -> Result<T
         chosen.insert(cell.cell.clone(), MoreRepeats { from, to });
     }
     if without > 0 {
-        eprintln!("note: {without} cells were never measured, and get no more repeats");
+        say!("note: {without} cells were never measured, and get no more repeats");
     }
     let more = More {
         started: Timestamp::now(),
@@ -174,7 +175,7 @@ fn mixed(
     if refused.is_empty() {
         return Ok(differences.into_iter().map(|difference| difference.text).collect());
     }
-    eprintln!(
+    say!(
         "error: what is measured now does not belong into `{}`:\n{}\nrun the sweep anew, or allow what bears on no figure; the run keeps a note of it",
         path.display(),
         refused.join("\n")

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::plot::{self, Format, Metric, PlotOptions, Run, Sample, Stat, Theme};
-use crate::record::write_atomically;
+use crate::record::{ensure_folder, write_atomically};
 use crate::report::{PAGE, page};
 
 use super::exit::Exit;
@@ -79,7 +79,7 @@ pub(super) fn plot(arguments: &PlotArgs) -> Result<Exit, Exit> {
     options.format = arguments.format.unwrap_or(options.format);
     options.theme = arguments.theme.unwrap_or(options.theme);
     let folder = arguments.out.clone().unwrap_or_else(|| run.dir.path().to_owned());
-    std::fs::create_dir_all(&folder).map_err(|error| complain(&error))?;
+    ensure_folder(&folder).map_err(|error| complain(&error))?;
     let (records, cells) = (&run.loaded.records, &run.cells);
     let one = |name: &str, svg: Result<String, plot::PlotError>| {
         let path = folder.join(format!("{name}.{}", options.format));
@@ -107,7 +107,7 @@ pub(super) fn plot(arguments: &PlotArgs) -> Result<Exit, Exit> {
 pub(super) fn report(arguments: &ReportArgs) -> Result<Exit, Exit> {
     let run = Read::open(&arguments.run)?;
     let folder = arguments.out.clone().unwrap_or_else(|| run.dir.path().to_owned());
-    std::fs::create_dir_all(&folder).map_err(|error| complain(&error))?;
+    ensure_folder(&folder).map_err(|error| complain(&error))?;
     let path = write_page(&folder, run.parts())?;
     print(&format!("{}\n", path.display()))?;
     Ok(Exit::Done)

@@ -12,6 +12,8 @@ use crate::run::Progress;
 use crate::settings::Clock;
 use crate::units::Span;
 
+use super::output::say;
+
 /// How often a line is printed where there is no bar.
 const LINE_PERIOD: Duration = Duration::from_secs(2);
 
@@ -80,7 +82,7 @@ impl Reporter {
         } else if !self.quiet && (done == total || self.last_line.is_none_or(|last| last.elapsed() >= LINE_PERIOD)) {
             self.last_line = Some(Instant::now());
             let elapsed = Span::from(self.begun.elapsed());
-            eprintln!("{done}/{total} after {elapsed}: {} {}", record.axes, result(record));
+            say!("{done}/{total} after {elapsed}: {} {}", record.axes, result(record));
         }
     }
 
@@ -88,14 +90,14 @@ impl Reporter {
     fn note(&self, note: &str) {
         match &self.bar {
             Some(bar) => bar.println(format!("note: {note}")),
-            None => eprintln!("note: {note}"),
+            None => say!("note: {note}"),
         }
     }
 
     fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),
-            None if !self.quiet => eprintln!("{text}"),
+            None if !self.quiet => say!("{text}"),
             None => {}
         }
     }

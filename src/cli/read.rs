@@ -9,6 +9,7 @@ use crate::stats::{CellSummary, summarise_run};
 
 use super::complain;
 use super::exit::Exit;
+use super::output::say;
 
 /// A run, read.
 pub(super) struct Read {
@@ -39,7 +40,7 @@ impl Read {
     /// Tells of each line that was left out.
     pub(super) fn warn(&self) {
         for warning in &self.loaded.warnings {
-            eprintln!("warning: {warning}");
+            say!("warning: {warning}");
         }
     }
 

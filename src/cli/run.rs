@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -16,6 +16,7 @@ use crate::spec::Sweep;
 
 use super::exit::Exit;
 use super::more::{Differing, Terms, more, taken_up};
+use super::output::say;
 use super::progress::Reporter;
 use super::read::Read;
 use super::stored::stored_sweep;
@@ -82,6 +83,8 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
+    // From the beginning, so that a signal ends the program in one way whenever it comes.
+    let interrupted = watch_signals()?;
     // Before any thread starts: an ordinary user needs a user namespace for native cells.
     let native_refused = if arguments.backend.is_some() { None } else { become_native() };
     let terms = Terms { allow: &arguments.allow, jobs: arguments.jobs };
@@ -94,7 +97,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
         None => sweep(arguments).map(|(sweep, source)| (sweep, source, None))?,
     };
     if added.as_ref().is_some_and(|more| more.cells.is_empty()) {
-        eprintln!("nothing is added: no cell that was measured wants more repeats");
+        say!("nothing is added: no cell that was measured wants more repeats");
         return Ok(Exit::Done);
     }
     let plan = Plan::new(&sweep);
@@ -129,7 +132,10 @@ pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
         evidence,
         store: store(),
     };
-    let interrupted = watch_signals()?;
+    if interrupted.load(Ordering::Relaxed) {
+        say!("interrupted: nothing was run");
+        return Ok(Exit::Interrupted);
+    }
     let mut reporter = Reporter::new(arguments.quiet);
     let finished = execute(&request, &interrupted, &mut |progress| reporter.tell(&progress));
     reporter.finish();
@@ -140,8 +146,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<Exit, Exit> {
 /// The sweep to run, and where it comes from.
 fn sweep(arguments: &RunArgs) -> Result<(Sweep, SweepSource), Exit> {
     if let Some(file) = &arguments.file {
-        let sweep = arguments.sweep.load(file, arguments.capture)?;
-        let text = std::fs::read_to_string(file).map_err(|error| complain(&error))?;
+        let (sweep, text) = arguments.sweep.load(file, arguments.capture)?;
         let source = source(&sweep, Some(file), text)?;
         return Ok((sweep, source));
     }
@@ -152,7 +157,7 @@ fn sweep(arguments: &RunArgs) -> Result<(Sweep, SweepSource), Exit> {
         Ok(sweep) => Ok((sweep, manifest.sweep)),
         Err(why) => {
             let (file, run) = (manifest.sweep.path.as_deref().unwrap_or("FILE"), run.display());
-            eprintln!(
+            say!(
                 "error: `{run}` cannot be finished as it is stored: {why}; or name its file: sweep run {file} --resume={run}"
             );
             Err(Exit::Wrong)
@@ -207,19 +212,19 @@ fn conclude(finished: &Finished, arguments: &RunArgs) -> Result<Exit, Exit> {
     }
     if !arguments.quiet {
         if finished.reused > 0 {
-            eprintln!("{} results were known from earlier runs (--fresh runs them anew)", finished.reused);
+            say!("{} results were known from earlier runs (--fresh runs them anew)", finished.reused);
         }
         if let Some(covered) = finished.virtual_time {
             let (guest, host) = (covered, finished.host_time);
-            eprintln!("{guest} of virtual time took {host} of this machine's");
+            say!("{guest} of virtual time took {host} of this machine's");
         }
-        eprintln!("results in {}", finished.dir.path().display());
+        say!("results in {}", finished.dir.path().display());
     }
     written?;
     if finished.interrupted {
         let file = arguments.file.as_ref().filter(|_| cells_run_programs(manifest));
         let file = file.map(|file| format!("{} ", file.display())).unwrap_or_default();
-        eprintln!("interrupted: `sweep run {file}--resume={}` goes on from here", finished.dir.path().display());
+        say!("interrupted: `sweep run {file}--resume={}` goes on from here", finished.dir.path().display());
         return Ok(Exit::Interrupted);
     }
     Ok(Exit::of(&loaded.records))

@@ -11,6 +11,7 @@ use crate::settings::{Axes, find};
 use crate::stats::{CellSummary, select};
 
 use super::exit::Exit;
+use super::output::say;
 use super::read::Read;
 use super::{is_key, print, print_json, width};
 
@@ -40,7 +41,7 @@ pub(super) fn show(arguments: &ShowArgs) -> Result<Exit, Exit> {
     let chosen: Vec<(&CellSummary, &CellFindings)> =
         cells.iter().zip(&explained.cells).filter(|(cell, _)| matches(cell, &arguments.cells)).collect();
     if chosen.is_empty() {
-        eprintln!("error: {}", no_such_cell(&arguments.cells, &cells));
+        say!("error: {}", no_such_cell(&arguments.cells, &cells));
         return Err(Exit::Wrong);
     }
     let repeats: Vec<Vec<&Record>> = chosen.iter().map(|(cell, _)| select(&loaded.records, cell)).collect();

@@ -1,6 +1,6 @@
 //! A baseline: what a run measured, in a file that is small, sorted and good to read in a diff.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -91,7 +91,7 @@ impl BaselineCell {
     }
 
     /// Whether it has figures of a metric.
-    pub(super) fn has(&self, metric: &Metric) -> bool {
+    pub fn has(&self, metric: &Metric) -> bool {
         match metric {
             Metric::Program(metric) => self.metrics.contains_key(&metric.name),
             _ => self.figures.contains_key(metric.field()),
@@ -202,7 +202,15 @@ impl Baseline {
         let text = std::fs::read(path).map_err(|source| GateError::Read { path: path.to_owned(), source })?;
         let versioned: Versioned = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
         match versioned.format {
-            BASELINE_FORMAT => serde_json::from_slice(&text).map_err(|error| wrong(error.to_string())),
+            BASELINE_FORMAT => {
+                let baseline: Self = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+                // As a merge of two branches leaves it: which of the two counts nobody knows.
+                let mut seen = HashSet::new();
+                match baseline.cells.iter().find(|cell| !seen.insert(cell.cell.as_str())) {
+                    Some(twice) => Err(wrong(format!("cell `{}` ({}) stands in it twice", twice.cell, twice.axes))),
+                    None => Ok(baseline),
+                }
+            }
             0 => Err(wrong("there is no format 0".to_owned())),
             found => Err(GateError::NewerFormat { path: path.to_owned(), found }),
         }
@@ -368,6 +376,12 @@ pub(crate) mod tests {
             std::fs::write(&path, text).expect("written");
             assert!(matches!(Baseline::read(&path), Err(GateError::NotABaseline { .. })), "{text}");
         }
+        // As a merge may leave it.
+        let mut twice = of_completions(Clock::Virtual, &[vec![1], vec![2]]);
+        twice.cells.push(twice.cells[0].clone());
+        std::fs::write(&path, twice.text().expect("written")).expect("written");
+        let error = Baseline::read(&path).expect_err("one cell twice");
+        assert!(error.to_string().contains("cell `0000000000000000` (chunk_count=1) stands in it twice"), "{error}");
         assert!(matches!(Baseline::read(Path::new("/nowhere")), Err(GateError::Read { .. })));
     }
 

@@ -73,6 +73,14 @@ pub enum GateError {
         /// What each side has.
         which: String,
     },
+    /// No cell of the run has a figure that a baseline is to keep.
+    #[error("no cell of `{}` has {metric}, so there is nothing to keep of it: leave it out of `--metric`", run.display())]
+    NothingToKeep {
+        /// What was to be kept.
+        metric: Metric,
+        /// The run.
+        run: PathBuf,
+    },
     /// A program's number is another one on each side.
     #[error(
         "{metric} is {before} in the baseline and {after} in the run: make the baseline anew, or give one of the two metrics another name"

@@ -155,7 +155,8 @@ impl Judged {
         };
         let why = |side: &Side| {
             let reason = side.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
-            format!("{}{reason}", side.outcome)
+            let without = if has_other_figures(side) { ", without this figure" } else { "" };
+            format!("{}{without}{reason}", side.outcome)
         };
         let skipped = |side: &Side| side.outcome == Outcome::Skipped && side.measured == 0;
         match (skipped(before), skipped(after)) {
@@ -169,6 +170,10 @@ impl Judged {
         let (was, is) = (rank(before.outcome), rank(after.outcome));
         if is > was || (before.measured > 0 && after.measured == 0) {
             return Some((Verdict::Regressed, Some(format!("was {}, is {}", before.outcome, why(after)))));
+        }
+        if has_other_figures(before) && after.measured > 0 {
+            // Nothing is known of how it was: that is no improvement, and no pass.
+            return Some((Verdict::New, Some("the baseline was measured, but has no such figure of it".to_owned())));
         }
         if is < was || (before.measured == 0 && after.measured > 0) {
             return Some((Verdict::Improved, Some(format!("was {}, is {}", why(before), after.outcome))));
@@ -275,6 +280,11 @@ impl Judged {
             Significant(level)
         )
     }
+}
+
+/// Whether a side was measured and has nothing of what is compared: it was not kept, or the cell does not have it.
+fn has_other_figures(side: &Side) -> bool {
+    side.outcome == Outcome::Measured && side.measured == 0
 }
 
 /// Fewest repeats of a side that tell how much they vary.

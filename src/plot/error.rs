@@ -1,7 +1,5 @@
 //! Why there is no picture.
 
-use std::path::PathBuf;
-
 use crate::record::StoreError;
 use crate::settings::nearest;
 
@@ -51,14 +49,8 @@ pub enum PlotError {
     #[error("could not turn the picture into a PNG: {0}")]
     Raster(String),
     /// A file could not be written.
-    #[error("could not write {path}")]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: StoreError,
-    },
+    #[error(transparent)]
+    Write(#[from] StoreError),
 }
 
 impl PlotError {

@@ -32,7 +32,7 @@ pub fn encode(svg: String, format: Format) -> Result<Vec<u8>, PlotError> {
 /// If it cannot be encoded, or the folder cannot be written to.
 pub fn write(path: &Path, svg: String, format: Format) -> Result<(), PlotError> {
     let bytes = encode(svg, format)?;
-    write_atomically(path, &bytes).map_err(|source| PlotError::Write { path: path.to_owned(), source })
+    Ok(write_atomically(path, &bytes)?)
 }
 
 /// Writes the two pictures that every run has, `latency` and `throughput`, into a folder, and returns their paths. The

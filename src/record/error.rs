@@ -107,7 +107,15 @@ impl StoreError {
     /// For `map_err`: what was tried on which path.
     pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
-        move |source| Self::Io { doing, path, source }
+        move |source| Self::Io { doing, path, source: without_temporary(source) }
+    }
+}
+
+/// The error without the name of a temporary file, which `tempfile` puts behind it and nobody knows.
+fn without_temporary(error: io::Error) -> io::Error {
+    match error.to_string().split_once(" at path \"") {
+        Some((what, _)) if error.raw_os_error().is_none() => io::Error::new(error.kind(), what.to_owned()),
+        _ => error,
     }
 }
 
@@ -115,13 +123,15 @@ impl StoreError {
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free some space there and continue with `--resume`, or choose another folder with `--out`"
+            "free some space there (`sweep run --resume=RUN` finishes a run that was cut short), or name another folder"
         }
         io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
-            "make the folder writable for this user, or choose another with `--out`"
+            "make the folder writable for this user, or name another one"
         }
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "check the path",
-        _ => "check that disk (`dmesg` may say more), or choose another folder with `--out`",
+        io::ErrorKind::AlreadyExists => "there is a file of that name: name another folder",
+        io::ErrorKind::IsADirectory => "there is a folder of that name: name another file",
+        _ => "check that disk (`dmesg` may say more), or name another folder",
     }
 }
 
@@ -141,6 +151,16 @@ pub enum Warning {
         line: u64,
         /// Bytes left out.
         bytes: u64,
+    },
+    /// The manifest is there and the records are not.
+    #[error(
+        "`{}` is not there: what was measured was taken away or lost, since a run has that file from its beginning; restore it, or \
+         measure anew with `--resume`",
+        path.display()
+    )]
+    Missing {
+        /// The file.
+        path: PathBuf,
     },
     /// The same repeat stands in the file twice.
     #[error(

@@ -1,5 +1,6 @@
 //! Files that are there whole or not at all.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,13 +17,42 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<(), StoreError> 
     let write = || -> io::Result<()> {
         let mut options = tempfile::Builder::new();
         // The default of a temporary file is to be the owner's alone. What a run leaves is for everyone who may look.
-        let mut temporary = options.prefix(".new-").permissions(world_readable()).tempfile_in(folder)?;
+        let mut temporary = options.prefix(TEMPORARY).permissions(world_readable()).tempfile_in(folder)?;
+        // Tells `sweep_up` that somebody is at it. Where that cannot be told nothing is swept up either.
+        let _ = temporary.as_file().try_lock();
         temporary.write_all(contents)?;
         temporary.as_file().sync_all()?;
         temporary.persist(path).map_err(|error| error.error)?;
         sync_folder(folder)
     };
     write().map_err(StoreError::io("write", path))
+}
+
+/// How the name of a temporary file begins.
+const TEMPORARY: &str = ".new-";
+
+/// Whether a file of that name is one that [`write_atomically`] leaves if it is killed.
+pub(super) fn is_temporary(name: &OsStr) -> bool {
+    name.to_string_lossy().starts_with(TEMPORARY)
+}
+
+/// Takes away what processes that were killed while they wrote left in a folder.
+pub(super) fn sweep_up(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten().filter(|entry| is_temporary(&entry.file_name())) {
+        // A writer that lives holds its file. What cannot be taken away does no harm.
+        if File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Makes a folder for what is to be written, with those that it lies in.
+///
+/// # Errors
+/// If it cannot be made, or something else has its name.
+pub fn ensure_folder(folder: &Path) -> Result<(), StoreError> {
+    fs::create_dir_all(folder).map_err(StoreError::io("make the folder", folder))
 }
 
 /// Readable by all and writable by the owner, less what the umask takes away.
@@ -91,7 +121,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{StoreError, probe_room, swap_link, write_atomically};
+    use super::{StoreError, ensure_folder, probe_room, swap_link, sweep_up, write_atomically};
 
     #[test]
     fn a_file_is_replaced_and_nothing_stays_beside_it() {
@@ -117,6 +147,37 @@ mod tests {
         fs::create_dir(&link).expect("a real folder");
         let error = swap_link(&link, Path::new("third")).expect_err("a folder is in the way");
         assert!(matches!(error, StoreError::LatestIsNotALink(_)), "{error}");
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_is_swept_up_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in [".new-dead", ".new-alive", "manifest.json"] {
+            fs::write(folder.path().join(name), "half").expect("written");
+        }
+        let alive = fs::File::open(folder.path().join(".new-alive")).expect("there");
+        alive.lock().expect("held");
+        sweep_up(folder.path());
+        let mut left: Vec<_> =
+            fs::read_dir(folder.path()).expect("listed").map(|entry| entry.expect("read").file_name()).collect();
+        left.sort();
+        assert_eq!(left, [".new-alive", "manifest.json"]);
+    }
+
+    #[test]
+    fn an_error_names_the_file_that_was_meant_and_says_what_is_in_the_way() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("file");
+        fs::write(&file, "").expect("written");
+        let said = |error: StoreError| error.to_string().replace(&folder.path().display().to_string(), "DIR");
+        assert_eq!(
+            said(ensure_folder(&file).expect_err("a file")),
+            "cannot make the folder `DIR/file`: File exists (os error 17); there is a file of that name: name another folder"
+        );
+        assert_eq!(
+            said(write_atomically(&folder.path().join("no/such"), b"").expect_err("no folder")),
+            "cannot write `DIR/no/such`: No such file or directory (os error 2); check the path"
+        );
     }
 
     #[test]

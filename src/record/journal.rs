@@ -48,11 +48,14 @@ impl Loaded {
 
 /// Reads all whole lines of a file that may not exist yet. Also returns their length in bytes and their number.
 pub(super) fn read(path: &Path) -> Result<(Loaded, Extent), StoreError> {
+    let mut loaded = Loaded::default();
     let bytes = match fs::read(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            loaded.warnings.push(Warning::Missing { path: path.to_owned() });
+            Vec::new()
+        }
         read => read.map_err(StoreError::io("read", path))?,
     };
-    let mut loaded = Loaded::default();
     let mut extent = Extent::default();
     let mut seen = HashSet::new();
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {

@@ -15,7 +15,7 @@ mod store;
 
 pub use environment::{Host, sysctls};
 pub use error::{StoreError, Warning};
-pub use files::write_atomically;
+pub use files::{ensure_folder, write_atomically};
 pub use format::{FORMAT, KernelFacts, Record};
 pub use journal::{Loaded, RepeatKey};
 pub use manifest::{Machine, Manifest, More, MoreRepeats, Program, SweepSource};

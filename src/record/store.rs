@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::StoreError;
-use super::files::{probe_room, swap_link, sync_folder};
+use super::files::{is_temporary, probe_room, swap_link, sweep_up, sync_folder};
 use super::format::Record;
 use super::journal::{Extent, Journal, Loaded, read};
 use super::manifest::Manifest;
@@ -58,14 +58,15 @@ impl RunDir {
             })
     }
 
-    /// Makes the folder that `--out` names, with the manifest in it. It may exist if it is empty.
+    /// Makes the folder that `--out` names, with the manifest in it. It may exist if it is empty, or holds no more than what a run left that
+    /// was killed before it began.
     ///
     /// # Errors
     /// If it holds something or cannot be written. Nothing is left in it then.
     pub fn create_at(out: &Path, manifest: &Manifest) -> Result<Writer, StoreError> {
         fs::create_dir_all(out).map_err(StoreError::io("create", out))?;
-        let mut entries = fs::read_dir(out).map_err(StoreError::io("read", out))?;
-        if entries.next().is_some() {
+        let mut entries = fs::read_dir(out).map_err(StoreError::io("read", out))?.flatten();
+        if !entries.all(|entry| entry.file_name() == RECORDS || is_temporary(&entry.file_name())) {
             return Err(StoreError::NotEmpty(out.to_owned()));
         }
         Self::begin(out, manifest)
@@ -75,15 +76,17 @@ impl RunDir {
     fn begin(path: &Path, manifest: &Manifest) -> Result<Writer, StoreError> {
         let dir = Self { path: fs::canonicalize(path).map_err(StoreError::io("open", path))? };
         let records = dir.path.join(RECORDS);
-        let file = OpenOptions::new().append(true).create_new(true).open(&records).map_err(|error| {
-            if error.kind() == io::ErrorKind::AlreadyExists {
-                StoreError::NotEmpty(path.to_owned())
-            } else {
-                StoreError::io("create", &records)(error)
-            }
-        })?;
-        dir.lock(&file)
-            .and_then(|()| manifest.write(&dir.path.join(MANIFEST)))
+        let file =
+            OpenOptions::new().append(true).create(true).open(&records).map_err(StoreError::io("create", &records))?;
+        // Whoever gets the lock has the folder. Another one may have begun in it before, and even have come to its end.
+        dir.lock(&file)?;
+        let begun = file.metadata().map_err(StoreError::io("look at", &records))?.len() > 0;
+        if begun || dir.path.join(MANIFEST).exists() {
+            return Err(StoreError::NotEmpty(path.to_owned()));
+        }
+        sweep_up(&dir.path);
+        manifest
+            .write(&dir.path.join(MANIFEST))
             .and_then(|()| sync_folder(&dir.path).map_err(StoreError::io("synchronise", &dir.path)))
             .inspect_err(|_| clear(&dir.path))?;
         Ok(Writer { journal: Journal::new(file, records, Extent::default())?, dir })
@@ -96,7 +99,21 @@ impl RunDir {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let no_run = |why: String| StoreError::NoRun { path: path.to_owned(), why };
         let dir = Self { path: fs::canonicalize(path).map_err(|error| no_run(error.to_string()))? };
-        if dir.path.join(MANIFEST).is_file() { Ok(dir) } else { Err(no_run(format!("it has no {MANIFEST}"))) }
+        if dir.path.is_file() {
+            return Err(no_run("it is a file".to_owned()));
+        }
+        if dir.path.join(MANIFEST).is_file() {
+            return Ok(dir);
+        }
+        Err(no_run(match fs::metadata(dir.path.join(RECORDS)) {
+            Err(_) => format!("it has no {MANIFEST}"),
+            Ok(records) if records.len() == 0 => {
+                format!(
+                    "it has no {MANIFEST}, for it was cut off before anything was measured: run it anew, into the same folder if you like"
+                )
+            }
+            Ok(_) => format!("it has {RECORDS}, but no {MANIFEST}, which says what was run: restore that"),
+        }))
     }
 
     /// The folder itself, absolute and without links.
@@ -132,6 +149,7 @@ impl RunDir {
             .open(&records)
             .map_err(StoreError::io("open for writing", &records))?;
         self.lock(&file)?;
+        sweep_up(&self.path);
         let (loaded, extent) = read(&records)?;
         Ok((Writer { journal: Journal::new(file, records, extent)?, dir: self.clone() }, loaded))
     }

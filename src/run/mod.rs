@@ -197,6 +197,13 @@ pub fn execute(
         request,
         resumed: matches!(request.destination, Destination::Resume { .. } | Destination::More(..)),
         known_machines: manifest.machines.clone(),
+        known_places: loaded
+            .records
+            .iter()
+            // Where no machine came up nothing was measured.
+            .filter(|record| record.kernel.release.is_some())
+            .map(|record| (record.cell.clone(), record.kernel.image.clone()))
+            .collect(),
         met: Vec::new(),
         writer,
         manifest,

@@ -25,6 +25,8 @@ pub(super) struct Session<'a> {
     pub(super) resumed: bool,
     /// Machines of a resumed run: the new ones must be like them.
     pub(super) known_machines: Vec<record::Machine>,
+    /// Where the cells of a resumed run were measured, by their id: what is added to them must be measured there, too.
+    pub(super) known_places: HashMap<String, String>,
     /// Machines that were told of.
     pub(super) met: Vec<record::Machine>,
     pub(super) writer: Writer,
@@ -120,7 +122,7 @@ impl Session<'_> {
             let told = match event {
                 Event::Machine(up) => {
                     machine = Some(up.clone());
-                    self.meet(up)
+                    self.meet(up, placement)
                 }
                 Event::Started(index) => {
                     started[index] = Timestamp::now();
@@ -186,7 +188,7 @@ impl Session<'_> {
             };
             if !met {
                 met = true;
-                self.meet(&stored.machine)?;
+                self.meet(&stored.machine, placement)?;
             }
             self.reused += 1;
             let placement = Placement {
@@ -248,7 +250,16 @@ impl Session<'_> {
     }
 
     /// Takes a machine into the manifest, unless it differs from the one that a resumed run had there.
-    fn meet(&mut self, machine: &Machine) -> Result<(), RunError> {
+    fn meet(&mut self, machine: &Machine, placement: &Placement) -> Result<(), RunError> {
+        let cells = placement.cells.iter().map(|&cell| self.plan.cells[cell].id.to_string());
+        if let Some(was) = cells.filter_map(|id| self.known_places.get(&id)).find(|was| **was != machine.image) {
+            return Err(RunError::MachineChanged {
+                path: self.writer.dir().path().to_owned(),
+                what: format!("what kernel.image = \"{}\" stands for", placement.asked),
+                was: was.clone(),
+                now: machine.image.clone(),
+            });
+        }
         if self.resumed {
             let known = self.known_machines.iter().find(|known| known.image == machine.image);
             if let Some(known) = known {

@@ -35,12 +35,12 @@ pub struct SpecError {
 
 impl SpecError {
     pub(super) fn new(message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { message: message.into(), fix: fix.into(), places: Vec::new(), elsewhere: Vec::new() }
+        Self { message: shown(&message.into()), fix: shown(&fix.into()), places: Vec::new(), elsewhere: Vec::new() }
     }
 
     /// Adds a place with its label. The first place is the one to blame.
     pub(super) fn at(mut self, place: &Place, label: impl Into<String>) -> Self {
-        let label = label.into();
+        let label = shown(&label.into());
         match self.places.first() {
             Some((first, _)) if !Arc::ptr_eq(&first.source, &place.source) => {
                 let other = Self {
@@ -107,6 +107,37 @@ impl Diagnostic for SpecError {
     }
 }
 
+/// Longest message that is shown whole, in characters.
+const MAX_MESSAGE: usize = 1000;
+
+/// A message as it can be shown: what the user typed may have characters that a terminal obeys, and may be as long as a file.
+fn shown(message: &str) -> String {
+    let count = message.chars().count();
+    let mut shown = String::with_capacity(message.len());
+    for (index, character) in message.chars().enumerate() {
+        if count > MAX_MESSAGE && index == MAX_MESSAGE / 2 {
+            shown.push('…');
+        }
+        if count > MAX_MESSAGE && (MAX_MESSAGE / 2..count - MAX_MESSAGE / 2).contains(&index) {
+            continue;
+        }
+        if is_obeyed(character) { shown.extend(character.escape_debug()) } else { shown.push(character) }
+    }
+    shown
+}
+
+/// Whether a terminal obeys a character instead of showing it.
+fn is_obeyed(character: char) -> bool {
+    character.is_control() && !matches!(character, '\n' | '\r' | '\t')
+}
+
+/// A text without characters that a terminal obeys, as long as it was, so that places in it stay the same.
+pub(super) fn harmless(text: &str) -> String {
+    text.chars()
+        .map(|character| if is_obeyed(character) { "?".repeat(character.len_utf8()) } else { character.into() })
+        .collect()
+}
+
 /// Most errors that are shown at once.
 const MAX_SHOWN: usize = 100;
 
@@ -133,7 +164,7 @@ impl SpecErrors {
 impl fmt::Display for SpecErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.errors.len();
-        write!(f, "{count} error{} in `{}`", if count == 1 { "" } else { "s" }, self.file)?;
+        write!(f, "{count} error{} in `{}`", if count == 1 { "" } else { "s" }, harmless(&self.file))?;
         if count > MAX_SHOWN { write!(f, ", of which these are the first {MAX_SHOWN}") } else { Ok(()) }
     }
 }

@@ -10,7 +10,7 @@ use miette::NamedSource;
 use crate::settings::Limit;
 
 use super::check::Draft;
-use super::error::{Place, Source, SpecError, SpecErrors};
+use super::error::{Place, Source, SpecError, SpecErrors, harmless};
 use super::overrides::Overrides;
 use super::raw::{Slip, entries};
 use super::sweep::Sweep;
@@ -24,6 +24,14 @@ impl Sweep {
     /// # Errors
     /// Everything that is wrong with the file and the overrides.
     pub fn load(path: &Path, overrides: &Overrides) -> Result<Self, SpecErrors> {
+        Self::load_with_text(path, overrides).map(|(sweep, _)| sweep)
+    }
+
+    /// The same, with the text of the file: what can be read once only, such as a pipe, is read once.
+    ///
+    /// # Errors
+    /// As [`Sweep::load`].
+    pub fn load_with_text(path: &Path, overrides: &Overrides) -> Result<(Self, String), SpecErrors> {
         let name = path.display().to_string();
         let refuse =
             |message: &str, fix: &str| SpecErrors::new(&name, vec![SpecError::new(format!("`{name}` {message}"), fix)]);
@@ -43,7 +51,7 @@ impl Sweep {
             _ => refuse(&format!("cannot be read: {error}"), "name a sweep file that can be read"),
         })?;
         match String::from_utf8(bytes) {
-            Ok(text) => Self::parse(&name, &text, overrides),
+            Ok(text) => Self::parse(&name, &text, overrides).map(|sweep| (sweep, text)),
             Err(error) => {
                 let start = error.utf8_error().valid_up_to();
                 let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
@@ -80,7 +88,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn source(name: &str, text: &str) -> Source {
-    Arc::new(NamedSource::new(name, text.to_owned()))
+    Arc::new(NamedSource::new(harmless(name), harmless(text)))
 }
 
 /// A slip in the syntax as an error with a fix.

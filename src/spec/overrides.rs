@@ -8,7 +8,7 @@ use crate::settings::{Value, find};
 
 use super::axis::{AxisDraft, cannot_vary, listed};
 use super::check::{Draft, Setting};
-use super::error::{Place, SpecError};
+use super::error::{Place, SpecError, harmless};
 use super::precision::REPEAT;
 use super::run::find_run;
 use super::unknown;
@@ -150,7 +150,7 @@ impl<'a> Argument<'a> {
             spans.push((value, text.len()..text.len() + value.len()));
             text.push_str(value);
         }
-        let source = Arc::new(NamedSource::new("command line", text));
+        let source = Arc::new(NamedSource::new("command line", harmless(&text)));
         let place = |span| Place { source: source.clone(), span };
         Self {
             place: place(start..end),

@@ -1,5 +1,10 @@
 //! The agent: this program as PID 1 of a guest. It mounts what it needs, loads the modules, and runs the native backend.
 
+#![cfg_attr(
+    not(test),
+    expect(clippy::print_stderr, reason = "standard error is the guest's console, which does not close")
+)]
+
 use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;

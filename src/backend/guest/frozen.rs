@@ -19,12 +19,12 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use tempfile::TempDir;
 
 use super::failure::GuestFailure;
 use super::protocol::Hello;
 use super::qemu::{self, Accelerator, Launch, Memory, Qemu};
 use super::qmp::QmpError;
+use super::scratch::Scratch;
 use super::session::Session;
 use super::virtual_time::Turns;
 use super::{BOOT_DEADLINE, Bootable};
@@ -46,6 +46,9 @@ const MEMORY: &str = "memory";
 const INITRD: &str = "initrd";
 const FACTS: &str = "machine.json";
 
+/// How the name of a machine in the making begins.
+const MAKING: &str = ".making-";
+
 /// The store of frozen machines.
 #[derive(Clone, Debug)]
 pub struct FrozenStore {
@@ -65,7 +68,7 @@ pub(super) struct Frozen {
 
 /// A machine that was booted and saved, and is not in the store yet.
 struct Candidate {
-    folder: TempDir,
+    folder: Scratch,
     hello: Hello,
     memory_sha256: String,
     /// From QEMU's start to the agent's first word.
@@ -76,7 +79,7 @@ impl Candidate {
     fn boot(
         bootable: &Bootable,
         qemu: &Qemu,
-        folder: TempDir,
+        folder: Scratch,
         console: &Path,
         processor: Option<usize>,
         interrupted: &AtomicBool,
@@ -168,6 +171,8 @@ impl FrozenStore {
                 note(format!("the frozen machine of {} is damaged ({reason}) and is made again", bootable.image));
             }
         }
+        // Each is as large as a guest's memory.
+        Scratch::sweep_up(&self.folder, MAKING);
         note(format!("booting {} in virtual time and freezing it", bootable.image));
         let begun = Instant::now();
         let candidate = self.agreeing(bootable, qemu, console, interrupted, note)?;
@@ -207,7 +212,7 @@ impl FrozenStore {
     ) -> Result<Candidate, GuestFailure> {
         let turns = Turns::new();
         let boot = |number: usize| {
-            let folder = tempfile::Builder::new().prefix(".new-").tempdir_in(&self.folder).map_err(failed("saved"))?;
+            let folder = Scratch::new(&self.folder, MAKING).map_err(failed("saved"))?;
             let console = if number == 0 { console.to_owned() } else { folder.path().join("console.log") };
             Candidate::boot(bootable, qemu, folder, &console, turns.processor(number, 2), interrupted)
         };
@@ -271,6 +276,7 @@ impl FrozenStore {
     /// # Errors
     /// When a folder cannot be read or removed.
     pub fn prune(&self, bytes: u64, keep: Option<&str>) -> io::Result<Vec<FrozenEntry>> {
+        Scratch::sweep_up(&self.folder, MAKING);
         let entries = self.list()?;
         let mut total: u64 = entries.iter().map(|entry| entry.bytes).sum();
         let mut removed = Vec::new();

@@ -14,6 +14,7 @@ mod protocol;
 mod qemu;
 mod qmp;
 mod real;
+mod scratch;
 mod session;
 mod virtual_time;
 
@@ -142,6 +143,7 @@ impl Guest {
             absent,
         };
         let frozen = FrozenStore::below(store.path().parent().unwrap_or_else(|| store.path()));
+        scratch::Scratch::sweep_up(&std::env::temp_dir(), qemu::FOLDERS);
         let fault = std::env::var(FAULT_VARIABLE).ok().and_then(|text| Fault::parse(&text));
         Ok(Self { qemu, bootable, options, frozen, fault })
     }

@@ -7,12 +7,11 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
-
 use crate::sys::process::{bind_to_parent, give_precedence, keep_on_processor};
 
 use super::initramfs::GUEST_PATH;
 use super::protocol::{AGENT_FREEZE, AGENT_RUN, AGENT_VARIABLE, FW_CFG_NAME};
+use super::scratch::Scratch;
 
 /// Memory of a guest in MiB. Enough that the kernel sizes its TCP buffers as on a real machine: `tcp_init` bounds
 /// `tcp_rmem` and `tcp_wmem` by 1/128 of memory, and gives the usual 6 MiB from 768 MiB on.
@@ -175,9 +174,11 @@ pub(super) fn command_line(accelerator: Accelerator, freeze: bool) -> String {
 pub(super) struct Process {
     child: Child,
     /// Holds the files that QEMU was given.
-    folder: TempDir,
+    folder: Scratch,
 }
 
+/// How the names of the processes' folders begin, among the temporary ones.
+pub(super) const FOLDERS: &str = "sweep-vm-";
 /// Name of the file that the agent's serial port writes to, in the process's folder.
 const RECORDS: &str = "records";
 /// Names of the links to a frozen machine's files there.
@@ -189,7 +190,7 @@ const ERRORS: &str = "stderr";
 impl Process {
     /// Starts QEMU. The thread that calls this must outlive the guest, which dies with it.
     pub(super) fn start(qemu: &Qemu, launch: &Launch<'_>) -> io::Result<(Self, ChildStdin, ChildStdout)> {
-        let folder = tempfile::Builder::new().prefix("sweep-guest-").tempdir()?;
+        let folder = Scratch::new(&std::env::temp_dir(), FOLDERS)?;
         File::create_new(folder.path().join(RECORDS))?;
         fs::write(folder.path().join("assignment"), launch.assignment)?;
         let console = std::path::absolute(launch.console)?;

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::thread;
 
@@ -242,7 +242,8 @@ impl Drop for Applied<'_> {
     fn drop(&mut self) {
         for (name, before) in self.before.drain(..).rev() {
             if let Err(error) = fs::write(file(name), before) {
-                eprintln!("sweep: the sysctl {name} cannot be set back: {error}");
+                // Nobody may be left to read it.
+                let _ = writeln!(io::stderr(), "sweep: the sysctl {name} cannot be set back: {error}");
             }
         }
     }

@@ -48,6 +48,27 @@ fn real(cells: &[Vec<u64>]) -> Baseline {
     of_completions(Clock::Real, cells)
 }
 
+#[test]
+fn a_cell_of_whose_figure_the_baseline_knows_nothing_is_never_a_pass() {
+    let cells: Vec<Vec<u64>> = (1..=3).map(|cell| around(cell * 1_000_000, 12)).collect();
+    let after = real(&cells);
+    // Kept by other figures, damaged by hand, or of repeats that have none.
+    for figures in [None, Some(vec![]), Some(vec![None; 12])] {
+        let mut before = real(&cells);
+        match &figures {
+            None => drop(before.cells[0].figures.remove(Metric::Completion.field())),
+            Some(figures) => drop(before.cells[0].figures.insert(Metric::Completion.field().into(), figures.clone())),
+        }
+        let judged = judge(&before, &after);
+        assert_eq!((judged.overall(), judged.cells[0].verdict), (Overall::NotJudged, Verdict::New), "{figures:?}");
+        assert!(judged.cells[0].notes[0].contains("has no such figure"), "{:?}", judged.cells[0].notes);
+        // The other way round something was lost.
+        let judged = judge(&after, &before);
+        assert_eq!((judged.overall(), judged.cells[0].verdict), (Overall::Regression, Verdict::Regressed));
+        assert_eq!(judged.cells[0].notes[0], "was measured, is measured, without this figure");
+    }
+}
+
 // C45
 #[test]
 fn a_real_regression_among_forty_cells_is_found_and_is_the_only_one() {

@@ -60,6 +60,47 @@ fn out_must_be_new_or_empty() {
 }
 
 #[test]
+fn a_run_that_was_killed_before_it_began_leaves_a_folder_that_can_be_used_and_says_so() {
+    let parent = tempfile::tempdir().expect("a folder");
+    let out = parent.path().join("out");
+    fs::create_dir(&out).expect("made");
+    // What SIGKILL between the two files of a run leaves.
+    fs::write(out.join(RECORDS), "").expect("written");
+    fs::write(out.join(".new-a1b2c3"), "{").expect("written");
+    let error = RunDir::open(&out).expect_err("no run");
+    assert!(error.to_string().contains("it was cut off before anything was measured: run it anew"), "{error}");
+
+    // Another process that is just beginning there is not disturbed.
+    let other = fs::File::open(out.join(RECORDS)).expect("there");
+    other.lock().expect("held");
+    let error = RunDir::create_at(&out, &manifest("smoke")).expect_err("held");
+    assert!(matches!(error, StoreError::Locked(_)), "{error}");
+    assert!(out.join(RECORDS).exists(), "it is the other's");
+    drop(other);
+
+    let mut writer = RunDir::create_at(&out, &manifest("smoke")).expect("taken over");
+    writer.append(&example("9f2c", 0, 1_000_000)).expect("appended");
+    drop(writer);
+    assert_eq!(fs::read_dir(&out).expect("listed").count(), 2, "both files and no other");
+
+    // Records without a manifest are nobody's to write over.
+    fs::remove_file(out.join(MANIFEST)).expect("removed");
+    let error = RunDir::create_at(&out, &manifest("smoke")).expect_err("used");
+    assert!(matches!(error, StoreError::NotEmpty(_)), "{error}");
+    let error = RunDir::open(&out).expect_err("no run");
+    assert!(error.to_string().contains("no manifest.json, which says what was run: restore that"), "{error}");
+}
+
+#[test]
+fn resume_sweeps_up_what_a_killed_writer_left() {
+    let results = tempfile::tempdir().expect("a folder");
+    let dir = RunDir::create(results.path(), &manifest("smoke")).expect("a run").dir().clone();
+    fs::write(dir.path().join(".new-a1b2c3"), "{").expect("written");
+    dir.resume().expect("resumed");
+    assert!(!dir.path().join(".new-a1b2c3").exists());
+}
+
+#[test]
 fn only_one_process_writes() {
     let results = tempfile::tempdir().expect("a folder");
     let mut writer = RunDir::create(results.path(), &manifest("smoke")).expect("a run");

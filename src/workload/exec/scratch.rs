@@ -1,14 +1,18 @@
 //! A folder for the programs of one repeat.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A folder that is removed with this.
 #[derive(Debug)]
-pub(in crate::workload) struct Scratch(PathBuf);
+pub(in crate::workload) struct Scratch {
+    path: PathBuf,
+    /// Held while it is in use; the kernel lets go when the process dies.
+    _lock: File,
+}
 
 impl Scratch {
     /// Makes one below the system's folder for such things. Its name is not random: it stands in command lines, and in virtual time all of
@@ -19,9 +23,16 @@ impl Scratch {
         fs::create_dir_all(&parent)?;
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            if number == 0 {
+                sweep_up(&parent);
+            }
             let path = parent.join(format!("sweep-{}-{number}", std::process::id()));
             match DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => return Ok(Self(path)),
+                Ok(()) => {
+                    let lock = File::open(&path)?;
+                    lock.lock()?;
+                    return Ok(Self { path, _lock: lock });
+                }
                 // Left by a process of the same number that was killed.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -30,20 +41,39 @@ impl Scratch {
     }
 
     pub(in crate::workload) fn path(&self) -> String {
-        self.0.display().to_string()
+        self.path.display().to_string()
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
         // What cannot be removed is in the system's folder for such things.
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Takes away the folders of processes that were killed: neither is there such a process, nor does anybody hold the folder.
+fn sweep_up(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let numbers = name.strip_prefix("sweep-").and_then(|rest| rest.split_once('-'));
+        let Some((process, number)) = numbers else { continue };
+        let is_one = process.parse::<u32>().is_ok() && number.parse::<u64>().is_ok();
+        if is_one
+            && !Path::new("/proc").join(process).exists()
+            && let Ok(lock) = File::open(entry.path())
+            && lock.try_lock().is_ok()
+        {
+            // What cannot be taken away is another user's.
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Scratch;
+    use super::{Scratch, sweep_up};
     use std::path::Path;
 
     #[test]
@@ -54,5 +84,26 @@ mod tests {
         std::fs::write(Path::new(&path).join("file"), "x").expect("written");
         drop(one);
         assert!(!Path::new(&path).exists() && Path::new(&other.path()).exists());
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_taken_away_and_nothing_else() {
+        let parent = tempfile::tempdir().expect("a folder");
+        // No process has a number as large (PID_MAX_LIMIT).
+        let living = format!("sweep-{}-0", std::process::id());
+        for name in ["sweep-4194999-0", "sweep-4194999-1", &living, "sweep-vm-a", "sweep-4194999-x", "other"] {
+            std::fs::create_dir(parent.path().join(name)).expect("made");
+            std::fs::write(parent.path().join(name).join("file"), "x").expect("written");
+        }
+        // As in a container that shares the folder and has process numbers of its own.
+        let held = std::fs::File::open(parent.path().join("sweep-4194999-1")).expect("there");
+        held.lock().expect("held");
+        sweep_up(parent.path());
+        let mut left: Vec<_> =
+            std::fs::read_dir(parent.path()).expect("listed").map(|entry| entry.expect("read").file_name()).collect();
+        left.sort();
+        let mut wanted = ["other", "sweep-4194999-1", "sweep-4194999-x", &living, "sweep-vm-a"];
+        wanted.sort_unstable();
+        assert_eq!(left, wanted);
     }
 }
