@@ -447,7 +447,7 @@ fn small_segments_take_more_memory_than_the_size_unless_the_window_may_shrink() 
 image = "debian:6.12"
 [workload]
 kind = "stream"
-bytes = "256KiB"
+bytes = "1MiB"
 chunk_size = 64
 read_pause = "500ms"
 [socket]
@@ -462,7 +462,6 @@ rcvbuf = "128KiB"
     assert!(said.contains("server's receive buffer of 256 KiB") || said.contains("(TcpExtPruneCalled)"), "{said}");
     cells.silent("1", "beyond-the-size");
     cells.says("1", "zero-window");
-    cells.silent("0", "zero-window");
 }
 
 /// C12 (iperf#198, iperf#970): buffers beyond what the machine's TCP may have in all.
