@@ -252,15 +252,26 @@ impl FrozenStore {
         };
         for entry in folder {
             let path = entry?.path();
-            let Ok(facts) = Facts::read(&path) else { continue };
+            let Some(name) = path.file_name().and_then(|name| name.to_str()).filter(|name| is_key(name)) else {
+                continue;
+            };
+            let facts = Facts::read(&path);
             let mut bytes = 0;
             for file in fs::read_dir(&path)? {
                 // What it takes on the disk: the memory is mostly holes.
                 bytes += file?.metadata()?.blocks() * 512;
             }
-            let used = fs::metadata(path.join(FACTS))?.modified()?;
+            let used = match &facts {
+                Ok(_) => fs::metadata(path.join(FACTS))?.modified()?,
+                // Nobody will use it again, so it is the first to go.
+                Err(_) => SystemTime::UNIX_EPOCH,
+            };
             let used = used.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |age| age.as_secs());
-            entries.push(FrozenEntry { key: facts.key, image: facts.image, release: facts.hello.release, bytes, used });
+            let (image, release) = match facts {
+                Ok(facts) => (facts.image, facts.hello.release),
+                Err(_) => ("damaged".to_owned(), "sweep kernel prune takes it away".to_owned()),
+            };
+            entries.push(FrozenEntry { key: name.to_owned(), image, release, bytes, used });
         }
         entries.sort_by_key(|entry| entry.used);
         Ok(entries)
@@ -289,6 +300,11 @@ impl FrozenStore {
         }
         Ok(removed)
     }
+}
+
+/// Whether a name in the store is that of a machine.
+fn is_key(name: &str) -> bool {
+    name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 impl Facts {
@@ -420,9 +436,29 @@ fn digest(path: &Path) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::digest;
-    use std::fs::File;
+    use super::{FrozenStore, MAKING, digest};
+    use std::fs::{self, File};
     use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn what_is_no_machine_any_more_is_shown_and_pruned() {
+        let cache = tempfile::tempdir().expect("a folder");
+        let store = FrozenStore::below(cache.path());
+        assert_eq!(store.list().expect("nothing yet").len(), 0);
+        let key = "0123456789abcdef".repeat(2);
+        for name in [key.as_str(), &format!("{MAKING}x"), &format!("{key}.lock")] {
+            let folder = cache.path().join("machines").join(name);
+            fs::create_dir_all(&folder).expect("made");
+            fs::write(folder.join("memory"), [1; 10_000]).expect("written");
+        }
+        fs::write(cache.path().join("machines").join(&key).join("machine.json"), "{").expect("written");
+        let entries = store.list().expect("listed");
+        assert_eq!((entries.len(), entries[0].image.as_str(), entries[0].key == key), (1, "damaged", true));
+        assert!(entries[0].bytes > 0);
+        assert_eq!(store.prune(u64::MAX, None).expect("enough room").len(), 0);
+        assert_eq!(store.prune(0, None).expect("pruned").len(), 1);
+        assert_eq!(store.list().expect("listed").len(), 0);
+    }
 
     #[test]
     fn a_digest_sees_content_and_place_and_not_holes() {
