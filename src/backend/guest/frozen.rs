@@ -256,15 +256,26 @@ impl FrozenStore {
         };
         for entry in folder {
             let path = entry?.path();
-            let Ok(facts) = Facts::read(&path) else { continue };
+            let Some(name) = path.file_name().and_then(|name| name.to_str()).filter(|name| is_key(name)) else {
+                continue;
+            };
+            let facts = Facts::read(&path);
             let mut bytes = 0;
             for file in fs::read_dir(&path)? {
                 // What it takes on the disk: the memory is mostly holes.
                 bytes += file?.metadata()?.blocks() * 512;
             }
-            let used = fs::metadata(path.join(FACTS))?.modified()?;
+            let used = match &facts {
+                Ok(_) => fs::metadata(path.join(FACTS))?.modified()?,
+                // Nobody will use it again, so it is the first to go.
+                Err(_) => SystemTime::UNIX_EPOCH,
+            };
             let used = used.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |age| age.as_secs());
-            entries.push(FrozenEntry { key: facts.key, image: facts.image, release: facts.hello.release, bytes, used });
+            let (image, release) = match facts {
+                Ok(facts) => (facts.image, facts.hello.release),
+                Err(_) => ("damaged".to_owned(), "sweep kernel prune takes it away".to_owned()),
+            };
+            entries.push(FrozenEntry { key: name.to_owned(), image, release, bytes, used });
         }
         entries.sort_by_key(|entry| entry.used);
         Ok(entries)
@@ -288,8 +299,9 @@ impl FrozenStore {
                 continue;
             }
             let folder = self.folder.join(&entry.key);
-            let in_use = File::open(folder.join(FACTS))?;
-            if in_use.try_lock().is_err() {
+            // Held until it is gone. One without this file is no machine, and nobody goes on from it.
+            let facts = File::open(folder.join(FACTS));
+            if facts.as_ref().is_ok_and(|facts| facts.try_lock().is_err()) {
                 continue;
             }
             fs::remove_dir_all(folder)?;
@@ -299,6 +311,11 @@ impl FrozenStore {
         }
         Ok(removed)
     }
+}
+
+/// Whether a name in the store is that of a machine.
+fn is_key(name: &str) -> bool {
+    name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 impl Facts {
@@ -442,7 +459,7 @@ fn digest(path: &Path) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FACTS, Facts, Frozen, FrozenStore, MEMORY, STATE, VERSION, digest};
+    use super::{FACTS, Facts, Frozen, FrozenStore, MAKING, MEMORY, STATE, VERSION, digest};
     use crate::backend::guest::protocol::Hello;
     use std::fs::{self, File};
     use std::os::unix::fs::FileExt;
@@ -451,7 +468,8 @@ mod tests {
     fn a_machine_that_a_run_goes_on_from_is_not_pruned() {
         let cache = tempfile::tempdir().expect("a folder");
         let store = FrozenStore::below(cache.path());
-        for key in ["one", "other"] {
+        let [one, other] = ["0123456789abcdef", "fedcba9876543210"].map(|half| half.repeat(2));
+        for key in [&one, &other] {
             let folder = store.folder.join(key);
             fs::create_dir_all(&folder).expect("a folder");
             for file in [STATE, MEMORY] {
@@ -460,7 +478,7 @@ mod tests {
             let saved = |file: &str| digest(&folder.join(file)).expect("a digest");
             let facts = Facts {
                 version: VERSION,
-                key: key.to_owned(),
+                key: key.clone(),
                 image: String::new(),
                 qemu: String::new(),
                 hello: Hello::default(),
@@ -469,15 +487,38 @@ mod tests {
             };
             fs::write(folder.join(FACTS), serde_json::to_vec(&facts).expect("JSON")).expect("written");
         }
-        let load = || Frozen::load(&store.folder.join("one"), "one").expect("whole");
+        let load = || Frozen::load(&store.folder.join(&one), &one).expect("whole");
         let (first, second) = (load().expect("there"), load().expect("there"));
         let keys = |removed: Vec<super::FrozenEntry>| removed.into_iter().map(|entry| entry.key).collect::<Vec<_>>();
-        assert_eq!(keys(store.prune(0, None).expect("pruned")), ["other"]);
+        assert_eq!(keys(store.prune(0, None).expect("pruned")), [other]);
         drop(first);
         assert!(store.prune(0, None).expect("pruned").is_empty(), "one of the two goes on");
         drop(second);
-        assert_eq!(keys(store.prune(0, None).expect("pruned")), ["one"]);
+        assert_eq!(keys(store.prune(0, None).expect("pruned")), [one.as_str()]);
         assert!(load().is_none());
+    }
+
+    #[test]
+    fn what_is_no_machine_any_more_is_shown_and_pruned() {
+        let cache = tempfile::tempdir().expect("a folder");
+        let store = FrozenStore::below(cache.path());
+        assert_eq!(store.list().expect("nothing yet").len(), 0);
+        let key = "0123456789abcdef".repeat(2);
+        let bare = "fedcba9876543210".repeat(2);
+        for name in [key.as_str(), &bare, &format!("{MAKING}x"), &format!("{key}.lock")] {
+            let folder = cache.path().join("machines").join(name);
+            fs::create_dir_all(&folder).expect("made");
+            fs::write(folder.join("memory"), [1; 10_000]).expect("written");
+        }
+        fs::write(cache.path().join("machines").join(&key).join("machine.json"), "{").expect("written");
+        let entries = store.list().expect("listed");
+        let mut keys: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, [key.as_str(), &bare]);
+        assert!(entries.iter().all(|entry| entry.image == "damaged" && entry.bytes > 0));
+        assert_eq!(store.prune(u64::MAX, None).expect("enough room").len(), 0);
+        assert_eq!(store.prune(0, None).expect("pruned").len(), 2);
+        assert_eq!(store.list().expect("listed").len(), 0);
     }
 
     #[test]

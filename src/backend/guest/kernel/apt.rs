@@ -13,6 +13,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::index::{FORMAT, Index, Offer};
 use super::{Error, Progress, Result};
+use crate::sys::process;
+use crate::units::Bytes;
 
 /// Releases whose suites are looked through, besides the host's own.
 const RELEASES: [&str; 5] = ["bullseye", "bookworm", "trixie", "forky", "sid"];
@@ -22,6 +24,8 @@ const ALIASES: [&str; 5] = ["stable", "oldstable", "oldoldstable", "testing", "u
 const FRESH: Duration = Duration::from_hours(24);
 /// How long they are not fetched again even if they lack what is asked for.
 const RECENT: Duration = Duration::from_mins(10);
+/// Less room than this may be why something failed: the lists take as much, and so does a kernel.
+const LITTLE_ROOM: u64 = 100 << 20;
 /// Keys that sign Debian's archive, on every Debian.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Reads a package list however apt compressed it.
@@ -74,7 +78,7 @@ impl Apt {
             .lines()
             .any(|line| line.starts_with("Get:") || line.starts_with("Hit:"));
         if !fetched {
-            return Err(Error::Offline { message: last_lines(&output) });
+            return Err(Error::Offline { message: self.with_room(last_lines(&output)) });
         }
         progress("reading the package lists");
         let mut index = Index { format: FORMAT, fetched: now(), packages: Vec::new() };
@@ -89,7 +93,7 @@ impl Apt {
         }
         if index.packages.is_empty() {
             // Lists were fetched but none could be used: for want of a signing key, for example.
-            return Err(failed("apt-get update", &output));
+            return Err(self.failed("apt-get update", &output));
         }
         let json = serde_json::to_vec(&index).map_err(|e| Error::Io {
             action: "write",
@@ -102,12 +106,25 @@ impl Apt {
         Ok(index)
     }
 
+    /// What failed, with what apt does not say: that there is no room.
+    fn failed(&self, program: &str, output: &Output) -> Error {
+        let message = self.with_room(last_lines(output));
+        Error::ProgramFailed { program: program.to_owned(), status: output.status.to_string(), message }
+    }
+
+    fn with_room(&self, message: String) -> String {
+        match process::free_space(&self.dir) {
+            Ok(free) if free < LITTLE_ROOM => format!("{message}; {}", little_room(free, &self.dir)),
+            _ => message,
+        }
+    }
+
     fn read_list(&self, file: &str) -> Result<String> {
         let mut command = self.command(APT_HELPER);
         command.args(["cat-file", file]);
         let output = run(&mut command, &self.image)?;
         if !output.status.success() {
-            return Err(failed("apt-helper cat-file", &output));
+            return Err(self.failed("apt-helper cat-file", &output));
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
@@ -120,11 +137,11 @@ impl Apt {
         command.args(offer.packages.iter().map(|p| format!("{}={}", p.name, p.version)));
         let output = run(&mut command, &self.image)?;
         if !output.status.success() {
-            return Err(failed("apt-get download", &output));
+            return Err(self.failed("apt-get download", &output));
         }
         let debs = super::deb::debs_in(into)?;
         if debs.len() < offer.packages.len() {
-            return Err(failed("apt-get download", &output));
+            return Err(self.failed("apt-get download", &output));
         }
         Ok(debs)
     }
@@ -342,8 +359,13 @@ fn run(command: &mut Command, image: &str) -> Result<Output> {
     })
 }
 
-fn failed(program: &str, output: &Output) -> Error {
-    Error::ProgramFailed { program: program.to_owned(), status: output.status.to_string(), message: last_lines(output) }
+/// What to do where there is little room.
+fn little_room(free: u64, dir: &Path) -> String {
+    format!(
+        "only {} are free in `{}`, and the package lists take about 100 MiB, and a kernel as much: make room there, or set XDG_CACHE_HOME to a folder with more",
+        Bytes(free).short(),
+        dir.display()
+    )
 }
 
 /// The last few things said, errors first.
@@ -371,10 +393,18 @@ fn age(index: &Index) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use super::{Mirror, release_file};
+    use super::{Apt, Mirror, release_file};
 
     fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
         list.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_failure_where_there_is_no_room_says_so() {
+        // A file system without any room.
+        let said = Apt::new("/proc".into(), "amd64", "debian:6.1".to_owned()).with_room("no Release file".to_owned());
+        assert!(said.starts_with("no Release file; only 0 B are free in `/proc`, and "), "{said}");
+        assert!(said.contains("XDG_CACHE_HOME"), "{said}");
     }
 
     #[test]
