@@ -13,6 +13,7 @@ pub mod guest;
 pub mod namespace;
 pub mod option;
 pub mod process;
+pub mod scratch;
 pub mod sctp;
 pub mod socket;
 

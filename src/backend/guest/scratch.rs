@@ -1,12 +1,13 @@
-//! Folders that last as long as the process that uses them. One that is killed cannot take them away, so each is held by a lock, which the
-//! kernel lets go, and whoever begins next takes away what nobody holds.
+//! Folders for guests that last as long as the process that uses them.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
+
+use crate::sys::scratch;
 
 /// How old a folder is that is taken away: between its making and its lock lies a moment.
 const AGE: Duration = Duration::from_secs(10);
@@ -23,8 +24,7 @@ impl Scratch {
     /// A new folder below another one, whose name begins so.
     pub(super) fn new(below: &Path, prefix: &str) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix(prefix).tempdir_in(below)?;
-        let lock = File::open(folder.path())?;
-        lock.lock()?;
+        let lock = scratch::hold(folder.path())?;
         Ok(Self { folder, _lock: lock })
     }
 
@@ -37,22 +37,12 @@ impl Scratch {
         self.folder.keep()
     }
 
-    /// Takes away the folders of that prefix whose processes are gone. What cannot be taken away is another user's, or does no harm.
+    /// Takes away the folders of that prefix whose processes are gone.
     pub(super) fn sweep_up(below: &Path, prefix: &str) {
-        let Ok(entries) = fs::read_dir(below) else { return };
-        for entry in entries.flatten() {
-            let is_one = entry.file_name().to_string_lossy().starts_with(prefix);
-            if !is_one || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                continue;
-            }
-            let is_old = |time: SystemTime| time.elapsed().is_ok_and(|age| age >= AGE);
-            if entry.metadata().and_then(|facts| facts.modified()).is_ok_and(is_old)
-                && let Ok(lock) = File::open(entry.path())
-                && lock.try_lock().is_ok()
-            {
-                let _ = fs::remove_dir_all(entry.path());
-            }
-        }
+        let is_old = |time: SystemTime| time.elapsed().is_ok_and(|age| age >= AGE);
+        scratch::sweep_up(below, |entry, name| {
+            name.starts_with(prefix) && entry.metadata().and_then(|facts| facts.modified()).is_ok_and(is_old)
+        });
     }
 }
 

@@ -6,6 +6,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::sys::scratch;
+
 /// A folder that is removed with this.
 #[derive(Debug)]
 pub(in crate::workload) struct Scratch {
@@ -29,8 +31,7 @@ impl Scratch {
             let path = parent.join(format!("sweep-{}-{number}", std::process::id()));
             match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => {
-                    let lock = File::open(&path)?;
-                    lock.lock()?;
+                    let lock = scratch::hold(&path)?;
                     return Ok(Self { path, _lock: lock });
                 }
                 // Left by a process of the same number that was killed.
@@ -54,21 +55,13 @@ impl Drop for Scratch {
 
 /// Takes away the folders of processes that were killed: neither is there such a process, nor does anybody hold the folder.
 fn sweep_up(parent: &Path) {
-    let Ok(entries) = fs::read_dir(parent) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
+    scratch::sweep_up(parent, |_, name| {
         let numbers = name.strip_prefix("sweep-").and_then(|rest| rest.split_once('-'));
-        let Some((process, number)) = numbers else { continue };
-        let is_one = process.parse::<u32>().is_ok() && number.parse::<u64>().is_ok();
-        if is_one
-            && !Path::new("/proc").join(process).exists()
-            && let Ok(lock) = File::open(entry.path())
-            && lock.try_lock().is_ok()
-        {
-            // What cannot be taken away is another user's.
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
+        numbers.is_some_and(|(process, number)| {
+            let is_one = process.parse::<u32>().is_ok() && number.parse::<u64>().is_ok();
+            is_one && !Path::new("/proc").join(process).exists()
+        })
+    });
 }
 
 #[cfg(test)]
