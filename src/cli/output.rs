@@ -6,6 +6,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use super::exit::Exit;
+use crate::units::is_obeyed;
 
 /// As `eprintln!`, by [`line`].
 macro_rules! say {
@@ -37,6 +38,5 @@ pub(super) fn coloured(text: &str) {
 
 /// A text without characters that a terminal obeys: names of files, records and what programs printed may have them.
 fn harmless(text: &str) -> Cow<'_, str> {
-    let is_obeyed = |character: char| character.is_control() && !matches!(character, '\n' | '\r' | '\t');
     if text.contains(is_obeyed) { text.replace(is_obeyed, "\u{fffd}").into() } else { text.into() }
 }

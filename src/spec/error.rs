@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 
+use crate::units::is_obeyed;
+
 /// The text that an error points into: the file, or one argument of the command line.
 pub(super) type Source = Arc<NamedSource<String>>;
 
@@ -112,23 +114,18 @@ const MAX_MESSAGE: usize = 1000;
 
 /// A message as it can be shown: what the user typed may have characters that a terminal obeys, and may be as long as a file.
 fn shown(message: &str) -> String {
-    let count = message.chars().count();
-    let mut shown = String::with_capacity(message.len());
-    for (index, character) in message.chars().enumerate() {
-        if count > MAX_MESSAGE && index == MAX_MESSAGE / 2 {
-            shown.push('…');
-        }
-        if count > MAX_MESSAGE && (MAX_MESSAGE / 2..count - MAX_MESSAGE / 2).contains(&index) {
-            continue;
-        }
-        if is_obeyed(character) { shown.extend(character.escape_debug()) } else { shown.push(character) }
+    let characters: Vec<char> = message.chars().collect();
+    let escaped = |part: &[char]| {
+        let one = |&character: &char| {
+            if is_obeyed(character) { character.escape_debug().to_string() } else { character.to_string() }
+        };
+        part.iter().map(one).collect::<String>()
+    };
+    if characters.len() <= MAX_MESSAGE {
+        return escaped(&characters);
     }
-    shown
-}
-
-/// Whether a terminal obeys a character instead of showing it.
-fn is_obeyed(character: char) -> bool {
-    character.is_control() && !matches!(character, '\n' | '\r' | '\t')
+    let half = MAX_MESSAGE / 2;
+    format!("{}…{}", escaped(&characters[..half]), escaped(&characters[characters.len() - half..]))
 }
 
 /// A text without characters that a terminal obeys, as long as it was, so that places in it stay the same.

@@ -7,6 +7,7 @@ mod number;
 mod percent;
 mod rate;
 mod span;
+mod terminal;
 
 pub(crate) use choice::choice;
 
@@ -16,6 +17,7 @@ pub use number::in_unit;
 pub use percent::{ParsePercentError, Percent};
 pub use rate::{BitRate, ParseRateError};
 pub use span::{ParseSpanError, Span};
+pub use terminal::is_obeyed;
 
 /// A command as it would be typed in a shell: words that a shell would take for something else are in quotes.
 pub fn command_line(words: &[String]) -> String {
