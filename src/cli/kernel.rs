@@ -111,6 +111,9 @@ pub(super) fn kernel(arguments: &KernelArgs) -> Result<Exit, Exit> {
     }
 }
 
+/// What stands for the kernel and the release of a frozen machine that is damaged.
+const DAMAGED: (&str, &str) = ("damaged", "the first that `sweep kernel prune` takes");
+
 fn show(list: &List) -> String {
     let line = |kind: &str, image: &str, release: &str, bytes: u64| {
         format!("{kind:8}{image:24} {release:40} {:>10}\n", Bytes(bytes).short())
@@ -118,7 +121,10 @@ fn show(list: &List) -> String {
     let empty = "no kernel in the store: `sweep kernel add debian:6.12` fetches one, and a run that needs one does so by itself\n";
     let none = list.kernels.is_empty().then(|| empty.to_owned());
     let kernels = list.kernels.iter().map(|entry| line("kernel", &entry.image, &entry.release, entry.bytes));
-    let machines = list.machines.iter().map(|entry| line("frozen", &entry.image, &entry.release, entry.bytes));
+    let machines = list.machines.iter().map(|entry| {
+        let (image, release) = entry.image.as_deref().zip(entry.release.as_deref()).unwrap_or(DAMAGED);
+        line("frozen", image, release, entry.bytes)
+    });
     let broken = list.broken.iter().map(|entry| format!("damaged {entry}\n"));
     none.into_iter().chain(kernels).chain(machines).chain(broken).collect()
 }
