@@ -62,12 +62,8 @@ fn processes_with(text: &str) -> Vec<String> {
 /// Waits until no process has this text in its command line.
 fn are_gone(text: &str) {
     let deadline = Instant::now() + Duration::from_secs(10);
-    loop {
-        let left = processes_with(text);
-        if left.is_empty() {
-            return;
-        }
-        assert!(Instant::now() < deadline, "still there: {left:?}");
+    while !processes_with(text).is_empty() {
+        assert!(Instant::now() < deadline, "still there: {:?}", processes_with(text));
         thread::sleep(Duration::from_millis(20));
     }
 }
@@ -301,7 +297,7 @@ fn what_is_not_installed_is_skipped_with_its_package() {
         .replace("command = [\"sh\", \"-c\", 'true']", "command = [\"no-such-program\"]");
     let workshop = Workshop::new(&file);
     let record = only(&workshop, 3);
-    assert_eq!(record["outcome"], "skipped");
+    assert_eq!(record["outcome"], "skipped", "{record}");
     assert_eq!(reason(&record), "`no-such-program` is not installed here: install the package `no-such-package`");
     let checked = workshop.run(&["check", "sweep.toml"]).expect(0).out;
     assert!(checked.contains("missing `no-such-program` is not installed here"), "{checked}");
@@ -498,51 +494,4 @@ fn a_file_of_another_users_runs_nothing_unless_that_user_called_sudo() {
     let refused = more("65533").expect(2).err;
     assert!(refused.contains("sweep.toml`, belongs to another user (65534): run the sweep from a copy"), "{refused}");
     more("65534").expect(0);
-}
-
-/// A program's sockets, here a pipe, are closed before its end can be seen. So of two programs of which one ends since the other did, either may
-/// be seen to end first, and more so on one processor.
-mod one_ends_since_the_other_did {
-    use serde_json::Value;
-
-    use super::text;
-    use super::{Workshop, reason};
-
-    fn records(server: &str, client: &str, timeout: &str, code: i32) -> Vec<Value> {
-        let file = text(
-            &format!("mkfifo \"$HOME/pipe\"; echo ready; {server}"),
-            client,
-            "ready = { line = \"^ready$\" }\ngrace = \"300ms\"",
-            "[placement]\nclient_cpu = 0\nserver_cpu = 0\n",
-        );
-        let workshop = Workshop::new(&file);
-        let timeout = format!("run.timeout={timeout}");
-        let run = ["run", "sweep.toml", "--quiet", "--no-plot", "--set", "run.repeat=12", "--set", &timeout];
-        workshop.run(&run).expect(code);
-        workshop.records("latest")
-    }
-
-    #[test]
-    fn a_server_that_breaks_is_always_told() {
-        let server = "exec 4> \"$HOME/pipe\"; sleep 0.1; exit 3";
-        for record in records(server, "cat \"$HOME/pipe\"; exit 1", "5s", 3) {
-            assert_eq!(record["outcome"], "failed");
-            assert!(reason(&record).contains("the server ended with exit code 3"), "{}", reason(&record));
-        }
-    }
-
-    #[test]
-    fn a_client_that_ends_well_is_measured_whatever_its_server_makes_of_that() {
-        let client = "exec 4> \"$HOME/pipe\"; sleep 0.1; exit 0";
-        for record in records("cat \"$HOME/pipe\"; exit 4", client, "5s", 0) {
-            assert_eq!((&record["outcome"], &record["reason"]), (&"measured".into(), &Value::Null));
-        }
-    }
-
-    #[test]
-    fn a_client_that_does_not_end_is_a_time_out_whatever_its_server_makes_of_being_left() {
-        for record in records("cat \"$HOME/pipe\"; exit 4", "exec sleep 90.8 > \"$HOME/pipe\"", "300ms", 3) {
-            assert_eq!(record["outcome"], "timed-out", "{}", reason(&record));
-        }
-    }
 }

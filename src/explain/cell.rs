@@ -120,4 +120,6 @@ fn stands_out(seen: &[&Record], found: Vec<Option<Finding>>) -> Option<NowAndThe
 #[cfg(test)]
 mod evidence_tests;
 #[cfg(test)]
+mod link_tests;
+#[cfg(test)]
 mod tests;

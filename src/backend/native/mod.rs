@@ -2,6 +2,7 @@
 
 mod capture;
 mod counters;
+mod crossing;
 mod link;
 mod offload;
 mod qdisc;
@@ -12,7 +13,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 use std::time::Instant;
 
@@ -26,6 +26,7 @@ use crate::workload::{self, Addresses, BufferLimits, ClientSeat, Control, Pace, 
 
 use self::capture::{Heard, Listening};
 use self::counters::Counters;
+use self::crossing::{ClientCrossing, Made, ServerCrossing, cross};
 use super::share::share_out;
 use super::{Backend, BackendError, Event, Job, Machine, Parallel};
 
@@ -292,58 +293,6 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("without a message")
-}
-
-/// The server's half of the making of the namespaces.
-struct ServerCrossing {
-    /// What the client has made.
-    from_client: Receiver<Made>,
-    /// Tells the client that the link stands; carries the server's namespace where the two share it.
-    to_client: SyncSender<Option<OwnedFd>>,
-}
-
-/// The client's half.
-struct ClientCrossing {
-    to_server: SyncSender<Made>,
-    from_server: Receiver<Option<OwnedFd>>,
-}
-
-/// What the client tells the server that it has made.
-enum Made {
-    /// Its namespace.
-    Namespace(OwnedFd),
-    /// Its end of the link. From then on the link stands whatever the client does.
-    End,
-}
-
-impl ServerCrossing {
-    /// The client's namespace, once it is made.
-    fn namespace(&self) -> Result<OwnedFd, LinkError> {
-        match self.from_client.recv() {
-            Ok(Made::Namespace(namespace)) => Ok(namespace),
-            Ok(Made::End) | Err(_) => Err(LinkError::OtherEnd),
-        }
-    }
-
-    /// Whether the client's end of the link stands or will, told as often as it is asked. A client may be done, and its thread gone,
-    /// before the server sees that the link is up: such as one that is refused its socket.
-    fn expects_the_end(&self) -> impl FnMut() -> bool {
-        let mut stands = false;
-        move || match self.from_client.try_recv() {
-            Ok(Made::End) => {
-                stands = true;
-                true
-            }
-            Ok(Made::Namespace(_)) | Err(TryRecvError::Empty) => true,
-            Err(TryRecvError::Disconnected) => stands,
-        }
-    }
-}
-
-fn cross() -> (ServerCrossing, ClientCrossing) {
-    let (to_server, from_client) = sync_channel(2);
-    let (to_client, from_server) = sync_channel(1);
-    (ServerCrossing { from_client, to_client }, ClientCrossing { to_server, from_server })
 }
 
 fn serve(
